@@ -1,0 +1,59 @@
+"""The command ``prism``: one command a file in this folder.
+
+Exit codes: 0 done; 1 some inputs failed (they are listed, the rest is done); 2 wrong usage;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import typer
+
+from prism_audio._version import __version__
+from prism_audio.errors import PrismError
+
+# Each name is a module beside this one with a function ``command``; its docstring is the help text.
+# The modules import what is heavy inside that function, so that ``prism --help`` answers at once.
+COMMANDS: tuple[str, ...] = ()
+
+app = typer.Typer(
+    name="prism",
+    help="Zero-shot sound classification that works in noisy places.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"prism {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", callback=_version, is_eager=True
+    ),
+) -> None:
+    pass
+
+
+for _name in COMMANDS:
+    app.command(_name)(import_module(f"{__name__}.{_name}").command)
+
+
+def main() -> None:
+    """Run ``prism``; a :class:`PrismError` becomes one message and exit code 2, never a traceback."""
+    try:
+        app()
+    except PrismError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
