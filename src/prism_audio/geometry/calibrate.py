@@ -1,0 +1,162 @@
+"""Algorithm 1 of the paper: the loop that strings the operators together.
+
+    E_cur <- E_n
+    for r = 1 .. R:
+        E'     <- OPCA(E_cur, T)              rotate onto the text
+        E''    <- CCVD(E', T)                 deflate what varies within classes
+        E_tgt  <- PCT(E'', T)                 move every class towards its prototype
+        E_tgt  <- CAR(E_n, E_tgt, T)          optional
+        W      <- ABR(E_n, E_tgt)             always from the original rows: no drift
+        E_cur  <- normalize([E_n | 1] W)
+
+One buffer of the size of the input holds E_cur and, in place, everything up to E_tgt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from prism_audio.geometry import abr, car, ccvd, opca, pct, soft
+from prism_audio.geometry.sphere import Float, Float64, Labels, assign
+
+# A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
+# and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
+SMALL = 2**18
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Every constant of Algorithm 1 and a switch for every component; the defaults are the paper's.
+
+    Attributes
+    ----------
+    rounds : int
+        R, how often the pass is repeated; 0 is plain zero-shot.
+    p, q : float
+        Fractions of confident rows that OPCA and the deflation learn from.
+    K : int
+        Directions that the hard deflation removes.
+    alpha : float
+        Part of the way to its prototype that PCT moves a class.
+    lam : float
+        lambda, the ridge of ABR.
+    eps : float
+        epsilon, the stability constant of OPCA's scale and of CCVD's Fisher ratio.
+    gamma : float
+        Sharpness of CAR.
+    rho : float
+        Floor of the soft deflation, in units of the mean within-class variance.
+    opca, pct, abr, car : bool
+        Whether the component takes part. Without ABR the rounds hand on their targets and the matrix
+        is compiled once, at the end.
+    deflation : {"hard", "soft", "none"}
+        CCVD as printed, the soft gain, or nothing.
+    ridge_centre : {"zero", "identity"}
+        What the ridge of ABR shrinks to.
+    """
+
+    rounds: int = 3
+    p: float = 0.8
+    q: float = 0.7
+    K: int = 60
+    alpha: float = 0.3
+    lam: float = 0.01
+    eps: float = 1e-4
+    gamma: float = 10.0
+    rho: float = 1.0
+    opca: bool = True
+    deflation: Literal["hard", "soft", "none"] = "hard"
+    pct: bool = True
+    abr: bool = True
+    car: bool = False
+    ridge_centre: Literal["zero", "identity"] = "zero"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What calibration leaves: the map, the labels of the batch, and what was seen on the way.
+
+    Attributes
+    ----------
+    W : (d + 1, d) array
+        The compiled map e -> normalize([e | 1] W).
+    labels : (N,) array
+        Class of every row of the batch in the last round's embedding.
+    confidence : (N,) array
+        Cosine of every row of the batch to its class in the last round's embedding.
+    rounds : list of dict
+        For every round what the operators saw: gates, valid classes, scale, deflated rank,
+        residual and condition number of the regression.
+    """
+
+    W: Float64
+    labels: Labels
+    confidence: Float
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+
+
+def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibration:
+    """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
+
+    Both must be of one float type, finite and without zero rows; nothing is written into them.
+    """
+    params = params or Parameters()
+    if E.size <= SMALL:
+        E, T = E.astype(np.float64), T.astype(np.float64)
+    d = E.shape[1]
+    W = abr.identity_map(d)
+    E_cur = E.copy()
+    rounds: list[dict[str, Any]] = []
+    if params.rounds > 0:
+        ridge = abr.factor_ridge(E, params.lam)
+        W_0 = W if params.ridge_centre == "identity" else np.zeros_like(W)
+    for r in range(1, params.rounds + 1):
+        facts: dict[str, Any] = {"round": r}
+        E_tgt = correct(E, E_cur, T, params, facts)
+        if params.abr or r == params.rounds:
+            X = abr.moments(E, E_tgt)
+            W = abr.solve_ridge(ridge, X, W_0)
+            square = float(np.einsum("ij,ij->", E_tgt, E_tgt, dtype=np.float64))
+            facts["residual"] = abr.residual(ridge, X, W, W_0, square) / len(E)
+            facts["condition"] = ridge.condition
+        E_cur = abr.apply_map(E, W, out=E_tgt) if params.abr else E_tgt
+        rounds.append(facts)
+    labels, confidence = assign(E_cur, T)
+    return Calibration(W, labels, confidence, rounds)
+
+
+def correct(
+    E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]
+) -> Float:
+    """One pass of the geometric corrections, in place of ``E_cur``; ``facts`` takes what was seen."""
+    if params.opca:
+        alignment = opca.find_alignment(E_cur, T, params.p, params.eps)
+        if alignment is None:
+            facts["valid_classes"] = 1
+        else:
+            facts["valid_classes"] = alignment.valid_classes
+            facts["scale"] = alignment.s
+            facts["opca_gate"], facts["opca_kept"] = alignment.tau, alignment.kept
+            opca.align(E_cur, alignment)
+    if params.deflation != "none":
+        scatter = ccvd.find_scatter(E_cur, T, params.q)
+        facts["ccvd_gate"], facts["ccvd_kept"] = scatter.tau, scatter.kept
+        if params.deflation == "hard":
+            V_K = ccvd.noise_subspace(scatter, params.K, params.eps, E.dtype)
+            facts["deflated_rank"] = V_K.shape[1]
+            ccvd.deflate(E_cur, V_K)
+        else:
+            gain = soft.soft_gain(scatter, params.rho)
+            facts["deflated_rank"] = len(gain) - float(np.trace(gain))
+            soft.weigh(E_cur, gain)
+    if params.pct:
+        pct.translate(E_cur, T, params.alpha)
+    if params.car:
+        car.blend(E_cur, E, T, params.gamma)
+    return E_cur

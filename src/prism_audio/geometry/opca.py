@@ -1,0 +1,124 @@
+"""Orthogonal Procrustes Cross-modal Alignment (OPCA).
+
+    M_n^c = sum_i kappa_i e_i / sum_i kappa_i  over the confident members i of class c
+    H     = (M_n - mu_n)^T (M_t - mu_t) = U Sigma V^T,      R* = U V^T
+    s     = clamp(|M_t - mu_t|_F / (|M_n - mu_n|_F + eps), 0.8, 1.2)
+    E'    = normalize(s (E - mu_n) R* + mu_t)
+
+H has rank at most C - 1, so R* is determined only on the span of U; on the rest the paper's formula
+returns whatever the SVD routine happens to complete U and V with. Every completion is optimal. We
+take the one closest to the identity: among all orthogonal R with U^T R = V^T the one of the largest
+trace. It moves nothing outside span(U, V), so with an orthonormal basis Z of that span
+
+    R* = I + Z (R_z - I) Z^T,
+
+where R_z is at most 2(C-1) wide. It does not depend on the machine, and it costs O(NdC) to apply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from prism_audio.geometry.sphere import (
+    Float,
+    Float64,
+    assign,
+    class_means,
+    gate,
+    normalise,
+    row_blocks,
+)
+
+SCALE_RANGE = (0.8, 1.2)
+# Singular values below this fraction of the largest are rounding, not structure (float64 factors).
+RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The map e -> s (e - mu_n) (I + Z (R_z - I) Z^T) + mu_t, and how it was found."""
+
+    mu_n: Float64
+    mu_t: Float64
+    s: float
+    Z: Float64
+    R_z: Float64
+    valid_classes: int
+    tau: float
+    kept: int
+
+
+def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
+    """Z (d, m) and R_z (m, m) of the optimal rotation of rows A onto rows B that is nearest to I.
+
+    ``A`` and ``B`` are (V, d), V << d. Thin factors replace the d x d SVD of H = A^T B:
+    A^T = Q_a R_a and B^T = Q_b R_b give H = Q_a (R_a R_b^T) Q_b^T.
+    """
+    Q_a, R_a = linalg.qr(A.T, mode="economic")
+    Q_b, R_b = linalg.qr(B.T, mode="economic")
+    u, sigma, vt = linalg.svd(R_a @ R_b.T)
+    rank = int(np.sum(sigma > RANK_TOLERANCE * max(float(sigma[0]), np.finfo(float).tiny)))
+    U, V = Q_a @ u[:, :rank], Q_b @ vt[:rank].T
+
+    # Z: the columns of U, then what V adds to their span.
+    extra = V - U @ (U.T @ V)
+    extra -= U @ (U.T @ extra)
+    left, widths, _ = linalg.svd(extra, full_matrices=False)
+    Z = np.hstack([U, left[:, widths > 1e-8]])
+    Z, _ = linalg.qr(Z, mode="economic")
+
+    # Inside Z: U goes to V; the two complements are joined by the polar factor, which has the
+    # largest trace of all ways to join them.
+    u, v = Z.T @ U, Z.T @ V
+    u_rest, v_rest = linalg.null_space(u.T), linalg.null_space(v.T)
+    R_z = u @ v.T
+    if u_rest.shape[1]:
+        X, _, Yt = linalg.svd(u_rest.T @ v_rest)
+        R_z += u_rest @ (X @ Yt) @ v_rest.T
+    return Z, R_z
+
+
+def find_alignment(E: Float, T: Float, p: float, eps: float) -> Alignment | None:
+    """The alignment of ``E`` with the prototypes ``T``; None when fewer than two classes are seen.
+
+    A confidence that is not positive gets no weight: a negative one would push a centroid away from
+    its members. A class whose confident members have none at all is left out.
+    """
+    C = len(T)
+    y, kappa = assign(E, T)
+    confident, tau = gate(kappa, p)
+    M_n, totals = class_means(E, y, C, np.where(confident, np.maximum(kappa, 0), 0))
+    valid = totals > 0
+    if valid.sum() < 2:
+        return None
+    M_n, M_t = M_n[valid], T[valid].astype(np.float64)
+    mu_n, mu_t = M_n.mean(axis=0), M_t.mean(axis=0)
+    A, B = M_n - mu_n, M_t - mu_t
+    Z, R_z = closest_rotation(A, B)
+    s = float(np.clip(linalg.norm(B) / (linalg.norm(A) + eps), *SCALE_RANGE))
+    return Alignment(mu_n, mu_t, s, Z, R_z, int(valid.sum()), tau, int(confident.sum()))
+
+
+def align(E: Float, a: Alignment) -> Float:
+    """E' = normalize(s (E - mu_n) R* + mu_t), in place."""
+    # s (E - mu_n) R* + mu_t = s E + [E Z, 1] [s (R_z - I) Z^T; mu_t - s mu_n R*]
+    turn = a.s * (a.R_z - np.eye(len(a.R_z))) @ a.Z.T
+    shift = a.mu_t - a.s * a.mu_n - a.mu_n @ a.Z @ turn
+    s, Z, turn, shift = (np.asarray(x, dtype=E.dtype) for x in (a.s, a.Z, turn, shift))
+    for rows in row_blocks(len(E)):
+        block = E[rows]
+        change = (block @ Z) @ turn
+        change += shift
+        block *= s
+        block += change
+        normalise(block, out=block)
+    return E
+
+
+def opca(E: Float, T: Float, *, p: float = 0.8, eps: float = 1e-4) -> Float:
+    """Aligned copy of unit rows ``E`` (N, d) with the unit prototypes ``T`` (C, d)."""
+    alignment = find_alignment(E, T, p, eps)
+    return E.copy() if alignment is None else align(E.copy(), alignment)

@@ -1,0 +1,45 @@
+"""Soft deflation: whitening by the shrunk within-class scatter.
+
+    E_soft = normalize(E' (S_W + rho tr(S_W)/d I)^(-1/2))
+
+CCVD deletes K directions and keeps the others whole. That is the limit of a gain that falls with the
+noise in a direction, as a Wiener filter's does: here every direction is scaled by one over the
+standard deviation within classes, with a floor ``rho`` (in units of the mean variance) under which
+directions count as equally quiet. It needs no K. Not in the paper.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from prism_audio.geometry.ccvd import Scatter, find_scatter
+from prism_audio.geometry.sphere import Float, Float64, normalise, row_blocks
+
+
+def soft_gain(scatter: Scatter, rho: float) -> Float64:
+    """The symmetric gain (S_W + rho tr(S_W)/d I)^(-1/2), scaled to a largest eigenvalue of one.
+
+    Without scatter (every class has one member) there is nothing to weigh, and it is the identity.
+    """
+    S_W = scatter.S_W
+    d = len(S_W)
+    floor = rho * np.trace(S_W) / d
+    if not floor > 0:
+        return np.eye(d)
+    values, vectors = linalg.eigh(S_W, check_finite=False)
+    gain = np.sqrt(floor / (np.maximum(values, 0) + floor))
+    return np.asarray((vectors * gain) @ vectors.T)
+
+
+def weigh(E: Float, gain: Float64) -> Float:
+    """normalize(E gain), in place."""
+    matrix = gain.astype(E.dtype)
+    for rows in row_blocks(len(E)):
+        E[rows] = normalise(E[rows] @ matrix)
+    return E
+
+
+def soft_deflation(E: Float, T: Float, *, rho: float = 1.0, q: float = 0.7) -> Float:
+    """Copy of unit rows ``E`` (N, d) in which noisy directions count for less."""
+    return weigh(E.copy(), soft_gain(find_scatter(E, T, q), rho))

@@ -1,0 +1,102 @@
+"""Rows on the unit sphere: normalising, pseudo-labels, confidence gates, class sums.
+
+    y_i = argmax_c <e_i, t_c>,   kappa_i = max_c <e_i, t_c>            (paper, Eq. pseudo)
+    gate_i = [kappa_i >= Q_(1-p)(kappa)]                               (the top-p fraction)
+
+Long matrices are walked in blocks of rows: a temporary then stays in the cache, memory does not grow
+with N, and sums of float32 rows are carried over the blocks in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.floating[Any]]
+Float64 = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+BLOCK_ROWS = 2048
+
+
+def row_blocks(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Slices that cover ``range(n)`` in order."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def row_norms(X: Float) -> Float:
+    """|x_i| for every row, shape (N,)."""
+    norms: Float = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return norms
+
+
+def normalise(X: Float, out: Float | None = None) -> Float:
+    """x_i / |x_i| for every row; a zero row has no direction and stays zero.
+
+    ``out`` may be ``X`` itself.
+    """
+    norms = row_norms(X)
+    norms[norms == 0] = 1
+    result: Float = np.divide(X, norms[:, None], out=out)
+    return result
+
+
+def unit_rows(X: Float) -> Float:
+    """A copy of finite ``X`` with unit rows, whatever the size of its entries.
+
+    Rows of unit length to rounding are kept bit for bit, so that normalising twice changes nothing.
+    Rows whose squares do not fit the float type are scaled by their largest entry first, so that
+    finite rows always give finite unit rows.
+    """
+    kind = np.finfo(X.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->i", X, X)
+    if not ((squares > kind.tiny * 1e8) & (squares < kind.max / 1e8)).all():
+        peak = np.abs(X).max(axis=1, keepdims=True)
+        X = X / np.where(peak > 0, peak, 1)
+        squares = np.einsum("ij,ij->i", X, X)
+    norms = np.sqrt(squares)
+    norms[(norms == 0) | (np.abs(norms - 1) <= 32 * kind.eps)] = 1
+    return np.asarray(X / norms[:, None])
+
+
+def assign(E: Float, T: Float) -> tuple[Labels, Float]:
+    """Pseudo-labels and confidences: argmax and max over c of <e_i, t_c>."""
+    N = len(E)
+    y = np.empty(N, dtype=np.intp)
+    kappa = np.empty(N, dtype=E.dtype)
+    for rows in row_blocks(N):
+        L = E[rows] @ T.T
+        L.argmax(axis=1, out=y[rows])
+        kappa[rows] = np.take_along_axis(L, y[rows, None], axis=1)[:, 0]
+    return y, kappa
+
+
+def gate(kappa: Float, keep: float) -> tuple[Mask, float]:
+    """The confident set {i : kappa_i >= tau} and tau, the (1 - keep) quantile of the confidences."""
+    tau = float(np.quantile(kappa, 1 - keep))
+    return kappa >= tau, tau
+
+
+def class_sums(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
+    """Sum of w_i e_i over the members of every class, shape (C, d), and the sums of their w_i, (C,)."""
+    N, d = E.shape
+    sums = np.zeros((C, d))
+    for rows in row_blocks(N):
+        w = weights[rows]
+        membership = np.zeros((C, len(w)), dtype=E.dtype)
+        membership[y[rows], np.arange(len(w))] = w
+        sums += membership @ E[rows]
+    totals = np.bincount(y, weights=weights, minlength=C)
+    return sums, totals
+
+
+def class_means(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
+    """Weighted mean of every class, zero where a class has no weight, and the classes' total weights."""
+    sums, totals = class_sums(E, y, C, weights)
+    return sums / np.where(totals > 0, totals, 1)[:, None], totals
