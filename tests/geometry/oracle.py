@@ -93,7 +93,9 @@ def ccvd(E, T, K=60, q=0.7, eps=1e-4):
     # The general, non-symmetric eigenproblem of F itself.
     values, vectors = np.linalg.eig(np.linalg.inv(S_B + eps * np.eye(d)) @ S_W)
     order = np.argsort(-values.real)[:K]
-    order = order[values.real[order] > 1e-5 * values.real[order[0]]]
+    # "Never more directions than S_W has rank": not below 1e-5 of the largest, nor below 1e-7 a row.
+    floor = max(1e-5 * values.real[order[0]], 1e-7 * F.sum() / eps)
+    order = order[values.real[order] > floor]
     V = scipy.linalg.orth(vectors[:, order].real)
     return unit(E @ (np.eye(d) - V @ V.T))
 

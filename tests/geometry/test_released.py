@@ -17,7 +17,7 @@ from .released_spec import released
 def test_the_released_script_is_reproduced(shape):
     E, T, _ = problem(*shape, dtype=np.float32)
     K = min(60, shape[1] // 4)
-    W, E_cur = released(E, T, K=K)
+    _, E_cur = released(E, T, K=K)
     result = calibrate_released(E, T, Parameters(K=K))
     got = oracle.apply(oracle.unit(E), result.W)
     np.testing.assert_allclose(np.sum(got * oracle.unit(E_cur), axis=1), 1, atol=1e-4)

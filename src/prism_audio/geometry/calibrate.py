@@ -20,7 +20,13 @@ from typing import Any, Literal
 import numpy as np
 
 from prism_audio.geometry import abr, car, ccvd, opca, pct, soft
-from prism_audio.geometry.sphere import Float, Float64, Labels, assign
+from prism_audio.geometry.products import Float, Float64
+from prism_audio.geometry.sphere import (
+    Labels,
+    assign,
+    assign_folded,
+    row_norms,
+)
 
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
@@ -77,6 +83,33 @@ class Parameters:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def checked(self) -> Parameters:
+        """Itself, or a ``ValueError`` that names the parameter to change."""
+        for name, low, high in (
+            ("rounds", 0, 1000),
+            ("p", 0, 1),
+            ("q", 0, 1),
+            ("K", 0, np.inf),
+            ("alpha", 0, 1),
+            ("lam", 1e-12, np.inf),
+            ("eps", 1e-12, np.inf),
+            ("gamma", 0, np.inf),
+            ("rho", 1e-12, np.inf),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float, np.number)) or not low <= value <= high:
+                raise ValueError(f"{name}={value!r} is out of range; wanted {low:g} to {high:g}")
+        for name in ("rounds", "K"):
+            if int(getattr(self, name)) != getattr(self, name):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number")
+        for name, allowed in (
+            ("deflation", ("hard", "soft", "none")),
+            ("ridge_centre", ("zero", "identity")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
+        return self
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -87,9 +120,7 @@ class Calibration:
     W : (d + 1, d) array
         The compiled map e -> normalize([e | 1] W).
     labels : (N,) array
-        Class of every row of the batch in the last round's embedding.
-    confidence : (N,) array
-        Cosine of every row of the batch to its class in the last round's embedding.
+        Class of every row of the batch after the last round.
     rounds : list of dict
         For every round what the operators saw: gates, valid classes, scale, deflated rank,
         residual and condition number of the regression.
@@ -97,7 +128,6 @@ class Calibration:
 
     W: Float64
     labels: Labels
-    confidence: Float
     rounds: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -118,22 +148,23 @@ def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibrati
         W_0 = W if params.ridge_centre == "identity" else np.zeros_like(W)
     for r in range(1, params.rounds + 1):
         facts: dict[str, Any] = {"round": r}
-        E_tgt = correct(E, E_cur, T, params, facts)
+        E_tgt = correct(E, E_cur, T, params, facts)  # the same memory as E_cur
         if params.abr or r == params.rounds:
             X = abr.moments(E, E_tgt)
             W = abr.solve_ridge(ridge, X, W_0)
-            square = float(np.einsum("ij,ij->", E_tgt, E_tgt, dtype=np.float64))
+            # Targets are unit rows, but for CAR's.
+            square = float(np.sum(row_norms(E_tgt) ** 2)) if params.car else float(len(E))
             facts["residual"] = abr.residual(ridge, X, W, W_0, square) / len(E)
             facts["condition"] = ridge.condition
-        E_cur = abr.apply_map(E, W, out=E_tgt) if params.abr else E_tgt
+        if params.abr and r < params.rounds:
+            abr.apply_map(E, W, out=E_cur)
         rounds.append(facts)
-    labels, confidence = assign(E_cur, T)
-    return Calibration(W, labels, confidence, rounds)
+    # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
+    labels = assign_folded(E, W @ T.T.astype(np.float64)) if params.abr else assign(E_cur, T)[0]
+    return Calibration(W, labels, rounds)
 
 
-def correct(
-    E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]
-) -> Float:
+def correct(E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]) -> Float:
     """One pass of the geometric corrections, in place of ``E_cur``; ``facts`` takes what was seen."""
     if params.opca:
         alignment = opca.find_alignment(E_cur, T, params.p, params.eps)

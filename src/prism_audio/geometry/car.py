@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from prism_audio.geometry.sphere import Float, Float64, assign, row_blocks
+from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.sphere import assign
 
 
 def class_confidence(kappa: Float, y: np.ndarray, C: int) -> tuple[Float64, np.ndarray]:

@@ -21,19 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.sphere import (
-    Float,
-    Float64,
-    assign,
-    class_means,
-    gate,
-    normalise,
-    row_blocks,
-)
+from prism_audio.geometry.products import Float, Float64, add_product, row_blocks
+from prism_audio.geometry.sphere import assign, class_means, gate, normalise
 
 # A direction whose variance is below this fraction of the largest one is no part of the rank of S_W:
 # it is rounding in float32, and nothing worth deleting in float64.
 RANK_TOLERANCE = 1e-5
+# Variance a row (of unit length) below which a class is a point.
+NO_SCATTER = 1e-7
 
 
 @dataclass(frozen=True)
@@ -81,24 +76,28 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     k = min(K, scatter.rank_bound, d - scatter.classes)
     if k <= 0:
         return np.empty((d, 0), dtype=dtype)
-    _, root_b, Qt = linalg.svd(scatter.B, full_matrices=False)
-    shrink = 1 - np.sqrt(eps / (root_b**2 + eps))
+    b, Q = linalg.eigh(scatter.B @ scatter.B.T, check_finite=False)
+    seen = b > b[-1] * 1e-12
+    Qt = (Q[:, seen] / np.sqrt(b[seen])).T @ scatter.B
+    shrink = 1 - np.sqrt(eps / (b[seen] + eps))
 
     # G S_W G without forming G: two corrections of rank C.
     M = scatter.S_W
     M = M - (Qt.T * shrink) @ (Qt @ M)
     M -= ((M @ Qt.T) * shrink) @ Qt
     values, u = linalg.eigh(M.astype(dtype), subset_by_index=(d - k, d - 1), check_finite=False)
-    u = u[:, values > RANK_TOLERANCE * max(values[-1], 0)].astype(np.float64)
-    V, _ = linalg.qr(u - (Qt.T * shrink) @ (Qt @ u), mode="economic", check_finite=False)
-    return V.astype(dtype)
+    u = u[:, values > max(RANK_TOLERANCE * values[-1], NO_SCATTER * scatter.kept)]
+    v = u - ((Qt.T * shrink) @ (Qt @ u)).astype(dtype)
+    V, _ = linalg.qr(v, mode="economic", check_finite=False)
+    return np.asarray(V)
 
 
 def deflate(E: Float, V: Float) -> Float:
     """normalize(E (I - V V^T)), in place."""
+    Vt = np.ascontiguousarray(V.T)
     for rows in row_blocks(len(E)):
         block = E[rows]
-        block -= (block @ V) @ V.T
+        add_product(block, block @ V, Vt, factor=-1.0)
         normalise(block, out=block)
     return E
 

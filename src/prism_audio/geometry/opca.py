@@ -22,19 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.sphere import (
-    Float,
-    Float64,
-    assign,
-    class_means,
-    gate,
-    normalise,
-    row_blocks,
-)
+from prism_audio.geometry.products import Float, Float64, add_product, row_blocks
+from prism_audio.geometry.sphere import assign, class_means, gate, normalise
 
 SCALE_RANGE = (0.8, 1.2)
 # Singular values below this fraction of the largest are rounding, not structure (float64 factors).
 RANK_TOLERANCE = 1e-10
+# Sine below which two principal directions count as one.
+PARALLEL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -54,30 +49,33 @@ class Alignment:
 def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
     """Z (d, m) and R_z (m, m) of the optimal rotation of rows A onto rows B that is nearest to I.
 
-    ``A`` and ``B`` are (V, d), V << d. Thin factors replace the d x d SVD of H = A^T B:
-    A^T = Q_a R_a and B^T = Q_b R_b give H = Q_a (R_a R_b^T) Q_b^T.
+    ``A`` and ``B`` are (V, d). Thin factors replace the d x d SVD of H = A^T B: with A^T = Q_a R_a and
+    B^T = Q_b R_b, H = Q_a (R_a R_b^T) Q_b^T. The principal angles theta between span(U) and span(V),
+    U^T V = X cos(theta) Y^T, give everything else: P = U X and its partner Q = V Y differ by the plane
+    rotations Q = P cos(theta) + N sin(theta). Rows of P must go where U -> V sends them, X^T Y Q; on N
+    the largest trace is that of the same plane rotations, N -> N cos(theta) - P sin(theta).
     """
-    Q_a, R_a = linalg.qr(A.T, mode="economic")
-    Q_b, R_b = linalg.qr(B.T, mode="economic")
-    u, sigma, vt = linalg.svd(R_a @ R_b.T)
-    rank = int(np.sum(sigma > RANK_TOLERANCE * max(float(sigma[0]), np.finfo(float).tiny)))
+    Q_a, R_a = linalg.qr(A.T, mode="economic", check_finite=False)
+    Q_b, R_b = linalg.qr(B.T, mode="economic", check_finite=False)
+    u, sigma, vt = linalg.svd(R_a @ R_b.T, check_finite=False)
+    rank = int(np.sum(sigma > RANK_TOLERANCE * sigma[0]))
     U, V = Q_a @ u[:, :rank], Q_b @ vt[:rank].T
 
-    # Z: the columns of U, then what V adds to their span.
-    extra = V - U @ (U.T @ V)
-    extra -= U @ (U.T @ extra)
-    left, widths, _ = linalg.svd(extra, full_matrices=False)
-    Z = np.hstack([U, left[:, widths > 1e-8]])
-    Z, _ = linalg.qr(Z, mode="economic")
+    X, cosine, Yt = linalg.svd(U.T @ V, check_finite=False)
+    P, Q = U @ X, V @ Yt.T
+    N = Q - P * cosine
+    sine = np.sqrt(np.einsum("ij,ij->j", N, N))
+    turned = sine > PARALLEL  # where the two spans share a direction there is no plane to turn
+    N = N[:, turned] / sine[turned]
+    N -= P @ (P.T @ N)
 
-    # Inside Z: U goes to V; the two complements are joined by the polar factor, which has the
-    # largest trace of all ways to join them.
-    u, v = Z.T @ U, Z.T @ V
-    u_rest, v_rest = linalg.null_space(u.T), linalg.null_space(v.T)
-    R_z = u @ v.T
-    if u_rest.shape[1]:
-        X, _, Yt = linalg.svd(u_rest.T @ v_rest)
-        R_z += u_rest @ (X @ Yt) @ v_rest.T
+    Z = np.hstack([P, N])
+    XtY = X.T @ Yt.T
+    R_z = np.zeros((Z.shape[1], Z.shape[1]))
+    R_z[:rank, :rank] = XtY * cosine
+    R_z[:rank, rank:] = XtY[:, turned] * sine[turned]
+    R_z[rank:, :rank][:, turned] = -np.diag(sine[turned])
+    R_z[rank:, rank:] = np.diag(cosine[turned])
     return Z, R_z
 
 
@@ -104,16 +102,18 @@ def find_alignment(E: Float, T: Float, p: float, eps: float) -> Alignment | None
 
 def align(E: Float, a: Alignment) -> Float:
     """E' = normalize(s (E - mu_n) R* + mu_t), in place."""
-    # s (E - mu_n) R* + mu_t = s E + [E Z, 1] [s (R_z - I) Z^T; mu_t - s mu_n R*]
-    turn = a.s * (a.R_z - np.eye(len(a.R_z))) @ a.Z.T
-    shift = a.mu_t - a.s * a.mu_n - a.mu_n @ a.Z @ turn
-    s, Z, turn, shift = (np.asarray(x, dtype=E.dtype) for x in (a.s, a.Z, turn, shift))
+    # Up to the factor s, which normalising removes:
+    # (E - mu_n) R* + mu_t / s = E + [E Z, 1] [(R_z - I) Z^T; mu_t / s - mu_n R*]
+    m = len(a.R_z)
+    change = np.empty((m + 1, E.shape[1]))
+    change[:m] = (a.R_z - np.eye(m)) @ a.Z.T
+    change[m] = a.mu_t / a.s - a.mu_n - (a.mu_n @ a.Z) @ change[:m]
+    Z, change = a.Z.astype(E.dtype), change.astype(E.dtype)
     for rows in row_blocks(len(E)):
         block = E[rows]
-        change = (block @ Z) @ turn
-        change += shift
-        block *= s
-        block += change
+        inside = np.ones((len(block), m + 1), dtype=E.dtype)
+        np.matmul(block, Z, out=inside[:, :m])
+        add_product(block, inside, change)
         normalise(block, out=block)
     return E
 

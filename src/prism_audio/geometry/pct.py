@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_audio.geometry.sphere import Float, assign, class_means, normalise, row_blocks
+from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.sphere import assign, class_means, normalise
 
 
 def translate(E: Float, T: Float, alpha: float) -> Float:

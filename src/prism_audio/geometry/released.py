@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from prism_audio.geometry.calibrate import Calibration, Parameters
-from prism_audio.geometry.sphere import Float, Labels, Mask
+from prism_audio.geometry.products import Float
+from prism_audio.geometry.sphere import Labels, Mask
 
 BETA = (0.0, 0.5, 1.0)
 SCALE_EPS = np.float32(1e-8)
@@ -139,4 +140,4 @@ def calibrate_released(E: Float, T: Float, params: Parameters | None = None) -> 
         E_cur = normalise(fitted)
         rounds.append(facts)
     L = E_cur @ T.T
-    return Calibration(W.astype(np.float64), L.argmax(axis=1), L.max(axis=1), rounds)
+    return Calibration(W.astype(np.float64), L.argmax(axis=1), rounds)

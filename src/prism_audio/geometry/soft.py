@@ -14,7 +14,8 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.geometry.ccvd import Scatter, find_scatter
-from prism_audio.geometry.sphere import Float, Float64, normalise, row_blocks
+from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.sphere import normalise
 
 
 def soft_gain(scatter: Scatter, rho: float) -> Float64:

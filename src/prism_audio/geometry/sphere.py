@@ -9,24 +9,14 @@ with N, and sums of float32 rows are carried over the blocks in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-Float = NDArray[np.floating[Any]]
-Float64 = NDArray[np.float64]
+from prism_audio.geometry.products import Float, Float64, row_blocks
+
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-BLOCK_ROWS = 2048
-
-
-def row_blocks(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Slices that cover ``range(n)`` in order."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
 
 
 def row_norms(X: Float) -> Float:
@@ -42,7 +32,8 @@ def normalise(X: Float, out: Float | None = None) -> Float:
     """
     norms = row_norms(X)
     norms[norms == 0] = 1
-    result: Float = np.divide(X, norms[:, None], out=out)
+    np.reciprocal(norms, out=norms)
+    result: Float = np.multiply(X, norms[:, None], out=out)
     return result
 
 
@@ -77,6 +68,17 @@ def assign(E: Float, T: Float) -> tuple[Labels, Float]:
     return y, kappa
 
 
+def assign_folded(E: Float, head: Float64) -> Labels:
+    """argmax_c of [e_i | 1] head for unit rows ``E`` and a folded head (d + 1, C)."""
+    A, b = head[:-1].astype(E.dtype), head[-1].astype(E.dtype)
+    y = np.empty(len(E), dtype=np.intp)
+    for rows in row_blocks(len(E)):
+        L = E[rows] @ A
+        L += b
+        L.argmax(axis=1, out=y[rows])
+    return y
+
+
 def gate(kappa: Float, keep: float) -> tuple[Mask, float]:
     """The confident set {i : kappa_i >= tau} and tau, the (1 - keep) quantile of the confidences."""
     tau = float(np.quantile(kappa, 1 - keep))
@@ -84,19 +86,17 @@ def gate(kappa: Float, keep: float) -> tuple[Mask, float]:
 
 
 def class_sums(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
-    """Sum of w_i e_i over the members of every class, shape (C, d), and the sums of their w_i, (C,)."""
-    N, d = E.shape
-    sums = np.zeros((C, d))
-    for rows in row_blocks(N):
-        w = weights[rows]
-        membership = np.zeros((C, len(w)), dtype=E.dtype)
-        membership[y[rows], np.arange(len(w))] = w
+    """Sum of w_i e_i over the members of every class, shape (C, d), and the sums of w_i, (C,)."""
+    sums = np.zeros((C, E.shape[1]))
+    for rows in row_blocks(len(E)):
+        n = rows.stop - rows.start
+        membership = sparse.csc_array((weights[rows], y[rows], np.arange(n + 1)), shape=(C, n))
         sums += membership @ E[rows]
-    totals = np.bincount(y, weights=weights, minlength=C)
+    totals: Float64 = np.bincount(y, weights=weights, minlength=C).astype(np.float64)
     return sums, totals
 
 
 def class_means(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
-    """Weighted mean of every class, zero where a class has no weight, and the classes' total weights."""
+    """Weighted mean of every class (zero where it has no weight) and the classes' total weights."""
     sums, totals = class_sums(E, y, C, weights)
     return sums / np.where(totals > 0, totals, 1)[:, None], totals

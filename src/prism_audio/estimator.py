@@ -1,0 +1,224 @@
+"""PRISM with the face of a scikit-learn estimator.
+
+>>> model = PRISM(preset="paper").fit(E, prototypes=T)     # doctest: +SKIP
+>>> model.predict(E)                                       # doctest: +SKIP
+
+The constructor only stores. What was learnt ends in ``_``: ``adapter_``, ``labels_``, ``verdict_``,
+``diagnostics_``, ``parameters_``. The work is done by :func:`prism_audio.geometry.calibrate.calibrate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from prism_audio.adapter import Adapter
+from prism_audio.arrays import as_rows, is_torch
+from prism_audio.errors import InputError
+from prism_audio.geometry.abr import identity_map
+from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate
+from prism_audio.geometry.guard import Verdict, enough_clips
+from prism_audio.geometry.products import Float
+from prism_audio.geometry.released import calibrate_released
+from prism_audio.geometry.sphere import assign, assign_folded, row_norms, unit_rows
+
+PRESETS: dict[str, Parameters] = {
+    # Algorithm 1 as printed.
+    "paper": Parameters(),
+    # What the authors' public script does; see geometry/released.py for how it differs.
+    "released": Parameters(),
+    # What we recommend: a gain instead of a cut, shrinkage to what the encoder said.
+    "default": Parameters(deflation="soft", ridge_centre="identity"),
+}
+GUARDED = ("default",)
+
+
+class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn how a place bends an audio-text space from unlabelled embeddings, and undo it.
+
+    Parameters
+    ----------
+    preset : {"default", "paper", "released"}
+        The set of parameters to start from. ``default`` is recommended and guarded: where the batch
+        cannot carry a correction it stays zero-shot and says so. ``paper`` is Algorithm 1 as printed;
+        ``released`` is what the authors' public script does.
+    rounds, p, q, K, alpha, lam, eps, gamma, rho : optional
+        Override a number of the preset; see :class:`prism_audio.geometry.calibrate.Parameters`.
+    opca, deflation, pct, abr, car, ridge_centre : optional
+        Override a component of the preset, for ablations and for ``car=True``.
+
+    Attributes
+    ----------
+    adapter_ : Adapter
+        The compiled correction: save it, fold it, export it.
+    verdict_ : Verdict
+        ``adapted``, ``shrunk`` or ``zero-shot``, with ``.reasons`` and ``.numbers``.
+    labels_ : (N,) array
+        Class of every row of the batch.
+    diagnostics_ : list of dict
+        For every round: gates, valid classes, scale, deflated rank, residual, condition number.
+    parameters_ : Parameters
+        The parameters in force.
+    n_features_in_ : int
+        Width d of the embeddings.
+    """
+
+    def __init__(
+        self,
+        preset: str = "default",
+        *,
+        rounds: int | None = None,
+        p: float | None = None,
+        q: float | None = None,
+        K: int | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        eps: float | None = None,
+        gamma: float | None = None,
+        rho: float | None = None,
+        opca: bool | None = None,
+        deflation: str | None = None,
+        pct: bool | None = None,
+        abr: bool | None = None,
+        car: bool | None = None,
+        ridge_centre: str | None = None,
+    ) -> None:
+        self.preset = preset
+        self.rounds = rounds
+        self.p = p
+        self.q = q
+        self.K = K
+        self.alpha = alpha
+        self.lam = lam
+        self.eps = eps
+        self.gamma = gamma
+        self.rho = rho
+        self.opca = opca
+        self.deflation = deflation
+        self.pct = pct
+        self.abr = abr
+        self.car = car
+        self.ridge_centre = ridge_centre
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        prototypes: Any = None,
+        labels: Sequence[str] = (),
+    ) -> PRISM:
+        """Calibrate on embeddings ``X`` (N, d) with text ``prototypes`` (C, d).
+
+        Both are normalised in copies; the caller's arrays are only read. Rows of zeros (silence has
+        no direction) are left out of the calibration. ``y`` is ignored: there are no labels.
+        ``labels`` names the classes in the adapter.
+        """
+        params = self._parameters()
+        rows, _ = as_rows(X, "X")
+        if not is_torch(X):
+            # Also remembers feature names, as scikit-learn wants.
+            validate_data(self, X, skip_check_array=True)
+        self.n_features_in_ = rows.shape[1]
+        if prototypes is None:
+            raise InputError(
+                "fit needs the text embeddings of the classes: fit(E, prototypes=T) with T (C, d)"
+            )
+        text, _ = as_rows(prototypes, "prototypes", rows.shape[1])
+        if labels and len(labels) != len(text):
+            raise InputError(
+                f"{len(labels)} labels for {len(text)} prototypes; wanted one for each"
+            )
+        E, T = unit_rows(rows), unit_rows(text.astype(rows.dtype))
+        if not T.any(axis=1).all():
+            empty = np.flatnonzero(~T.any(axis=1)).tolist()
+            raise InputError(f"prototypes are all zero in rows {empty}; embed the labels again")
+        result, verdict = _calibrate(E, T, params, self.preset)
+
+        self.parameters_ = params
+        self.verdict_ = verdict
+        self.diagnostics_ = result.rounds
+        facts = {
+            "N": len(E),
+            "d": E.shape[1],
+            "C": len(T),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "verdict": str(verdict),
+            "reasons": list(verdict.reasons),
+            "numbers": verdict.numbers,
+            "rounds": result.rounds,
+        }
+        self.adapter_ = Adapter(
+            result.W.astype(E.dtype),
+            T,
+            tuple(labels) or tuple(map(str, range(len(T)))),
+            parameters={"preset": self.preset, **params.as_dict()},
+            facts=facts,
+        )
+        self.labels_ = result.labels
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Corrected unit rows (N, d)."""
+        return self._fitted(X).transform(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Cosines (N, C) of the corrected rows to the prototypes."""
+        return self._fitted(X).scores(X)
+
+    def predict(self, X: Any) -> Any:
+        """Class index (N,) of every row."""
+        return self._fitted(X).predict(X)
+
+    def _fitted(self, X: Any) -> Adapter:
+        check_is_fitted(self)
+        rows, _ = as_rows(X, "X")
+        if rows.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {rows.shape[1]} features, but PRISM is expecting {self.n_features_in_} "
+                "features as input; embed with the encoder of the calibration"
+            )
+        if not is_torch(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.adapter_
+
+    def _parameters(self) -> Parameters:
+        if self.preset not in PRESETS:
+            raise InputError(
+                f"preset {self.preset!r} is unknown; choose one of {', '.join(PRESETS)}"
+            )
+        given = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name != "preset" and value is not None
+        }
+        try:
+            return replace(PRESETS[self.preset], **given).checked()
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> tuple[Calibration, Verdict]:
+    """The calibration that a preset asks for, on the rows that have a direction, and its verdict."""
+    sounding = row_norms(E) > 0
+    heard = E if sounding.all() else E[sounding]
+    verdict = Verdict("adapted", (f"preset {preset} is not guarded",), {"clips": len(heard)})
+    if preset in GUARDED:
+        verdict = enough_clips(len(heard), len(T))
+    if len(heard) == 0:
+        verdict = Verdict("zero-shot", ("every row is silent",), {"clips": 0})
+    if verdict == "zero-shot":
+        return Calibration(identity_map(E.shape[1]), assign(E, T)[0]), verdict
+    run = calibrate_released if preset == "released" else calibrate
+    result = run(heard, T, params)
+    if len(heard) < len(E):
+        labels = assign_folded(E, result.W @ T.T)
+        labels[sounding] = result.labels
+        result = replace(result, labels=labels)
+    return result, verdict
