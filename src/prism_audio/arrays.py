@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.errors import InputError
+from prism_audio.errors import InputError, InputTypeError
 from prism_audio.geometry.products import Float, row_blocks
 
 Restore = Callable[[Any], Any]
@@ -95,8 +95,7 @@ def refuse_non_finite(A: Float, name: str) -> None:
 def _numbers_from_objects(A: np.ndarray, name: str) -> np.ndarray:
     try:
         return A.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} cannot be read as numbers ({error}); argument must be a string or a number "
-            "in every cell, and rows of one length"
-        ) from None
+    except TypeError as error:
+        raise InputTypeError(f"{name} holds cells that are no numbers: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{name} cannot be read as rows of numbers: {error}") from None

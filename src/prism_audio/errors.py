@@ -14,6 +14,10 @@ class InputError(PrismError, ValueError):
     """An argument or an array that cannot be used. A ``ValueError`` too, as scikit-learn expects."""
 
 
+class InputTypeError(InputError, TypeError):
+    """An array whose cells are not numbers."""
+
+
 class AudioError(PrismError):
     """A recording that cannot be decoded; the message names the file, the reason and the remedy."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism_audio.geometry.abr import abr, apply_map
-from prism_audio.geometry.calibrate import Parameters, calibrate
+from prism_audio.geometry.calibrate import SMALL, Parameters, calibrate
 from prism_audio.geometry.car import car
 from prism_audio.geometry.ccvd import ccvd
 from prism_audio.geometry.opca import opca
@@ -55,3 +55,15 @@ def test_the_whole_loop_agrees(shape, dtype, with_car):
     got = oracle.apply(oracle.unit(E), result.W) @ T64.T
     np.testing.assert_allclose(got, E_cur @ T64.T, atol=TOLERANCE)
     assert np.mean(result.labels == np.argmax(E_cur @ T64.T, axis=1)) > 0.999
+
+
+@pytest.mark.parametrize("shape", [(9000, 64, 8), (6000, 128, 12)], ids=str)
+def test_a_batch_too_large_for_float64_agrees(shape):
+    """Larger than ``SMALL``: the float32 path. The cut is put where the spectrum has a gap."""
+    E, T, _ = problem(*shape, dtype=np.float32, rank=8)
+    assert E.size > SMALL
+    result = calibrate(E, T, Parameters(K=8))
+    twin = calibrate(E.astype(np.float64), T.astype(np.float64), Parameters(K=8))
+    got = oracle.apply(oracle.unit(E), result.W) @ oracle.unit(T).T
+    wanted = oracle.apply(oracle.unit(E), twin.W) @ oracle.unit(T).T
+    np.testing.assert_allclose(got, wanted, atol=TOLERANCE)

@@ -30,7 +30,7 @@ from prism_audio.geometry.sphere import (
 
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
-SMALL = 2**18
+SMALL = 2**19
 
 
 @dataclass(frozen=True)
