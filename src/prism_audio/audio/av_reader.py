@@ -1,0 +1,63 @@
+"""The optional second decoder, PyAV: m4a, aac, and the sound of films. Needs the extra ``[av]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import av
+import numpy as np
+
+from prism_audio.audio import container
+from prism_audio.audio.readers import Reader, damaged
+from prism_audio.audio.signal import Float32
+from prism_audio.audio.source import Source
+
+# Media files only: a playlist would make the decoder read other files and addresses.
+_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,aac,asf,avi,flv,mpeg,mpegts,amr,ogg,mp3,wav"
+
+_CONVERT = "If it plays elsewhere, convert it: ffmpeg -i <file> <new>.wav"
+
+
+@contextmanager
+def av_reader(source: Source, reason: str) -> Iterator[Reader]:
+    """Open a recording that soundfile refused for ``reason``."""
+    view = container.whole(source)
+    options = {"format_whitelist": _FORMATS, "protocol_whitelist": "none"}
+    try:
+        opened: Any = av.open(view, options=options, metadata_errors="replace")
+    except (av.FFmpegError, ValueError) as error:
+        refusal = source.refused(f"{reason}, and PyAV cannot open it either", _CONVERT)
+        raise view.failure or refusal from error
+    with opened as media:
+        if not media.streams.audio:
+            raise source.refused("it has no sound track", "Give a recording with sound.")
+        track = media.streams.audio[0]
+        if track.codec_context is None:
+            raise source.refused("its sound is in a coding that PyAV does not know", _CONVERT)
+        kind = f"{media.format.name.split(',')[0]} {track.codec_context.name}"
+
+        def blocks(size: int) -> Iterator[Float32]:
+            done = 0
+            # This changes the layout in memory alone; rate and channels stay those of the track.
+            planar = av.AudioResampler(format="fltp")
+            try:
+                for frame in media.decode(track):
+                    heard = (frame.sample_rate, frame.layout.nb_channels)
+                    if heard != (track.rate, track.channels):
+                        raise damaged(source, done / track.rate, "rate or channels change")
+                    for part in planar.resample(frame):
+                        done += part.samples
+                        yield np.asarray(part.to_ndarray().T, dtype=np.float32)
+            except (av.FFmpegError, ValueError) as error:
+                raise view.failure or damaged(source, done / track.rate, error) from error
+
+        yield Reader(track.rate or 0, track.channels or 0, _frames(media, track), kind, blocks)
+
+
+def _frames(media: Any, track: Any) -> int | None:
+    """Samples that the header promises, if it does."""
+    if track.duration and track.time_base:
+        return int(track.duration * track.time_base * track.rate)
+    return int(media.duration / av.time_base * track.rate) if media.duration else None

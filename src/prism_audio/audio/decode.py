@@ -1,0 +1,128 @@
+"""From a file, or an array, to mono float32 samples at the rate an encoder wants.
+
+Files are read in blocks, so memory does not grow with their length; :func:`decode` is for those
+who want all samples at once. Whatever cannot be decoded is refused with an
+:class:`~prism_audio.errors.AudioError` that names the file, the reason and the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from prism_audio.audio.arrays import from_array
+from prism_audio.audio.readers import Reader, reader
+from prism_audio.audio.signal import (
+    HIGHEST_RATE,
+    LOWEST_RATE,
+    Float32,
+    check_rate,
+    fault,
+    resampled,
+    to_mono,
+)
+from prism_audio.audio.source import AudioSource, Source, opened
+from prism_audio.errors import InputError
+
+__all__ = ["SUFFIXES", "AudioInfo", "AudioSource", "decode", "from_array", "probe", "stream"]
+
+# The last two rows need the optional decoder. Without it such files are refused with the way to get
+# it, which is better than passing them over.
+SUFFIXES = frozenset(
+    (
+        *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
+        *(".aiff", ".aif", ".aifc", ".au", ".caf", ".w64"),
+        *(".m4a", ".aac", ".wma", ".amr"),
+        *(".mp4", ".mov", ".mkv", ".webm", ".avi", ".3gp"),
+    )
+)
+
+# Samples in one read, over all channels, and in one block that comes out of it.
+_BLOCK = 1 << 20
+
+
+class AudioInfo(NamedTuple):
+    """What the header of a recording says: seconds, Hz, channels, and the kind of file."""
+
+    duration: float
+    rate: int
+    channels: int
+    format: str
+
+
+def stream(source: AudioSource, rate: int, *, block_seconds: float = 10.0) -> Iterator[Float32]:
+    """Samples of a recording in order, as mono float32 blocks at ``rate``.
+
+    Channels are averaged and the rate is changed by soxr (HQ). The samples do not depend on the
+    size of the blocks. A silent or clipped recording is decoded as it is.
+
+    Parameters
+    ----------
+    source : path or binary file
+        An open file must be able to seek; its ``name``, if it has one, stands in messages.
+    rate : int
+        The rate wanted, in Hz.
+    block_seconds : float
+        The longest block, in seconds; files of many channels or a high rate give shorter ones.
+
+    Yields
+    ------
+    (n,) float32 with n > 0; at least one block.
+
+    Raises
+    ------
+    AudioError
+        When the first block is asked for, or later if the damage lies further on.
+    """
+    rate = check_rate(rate, "The sampling rate wanted")
+    if not block_seconds > 0:
+        raise InputError(f"block_seconds is {block_seconds!r}; give a positive number of seconds.")
+    with _readable(source) as (file, found):
+        size = min(block_seconds * found.rate, _BLOCK / found.channels, _BLOCK * found.rate / rate)
+        blocks = _mono(file, found, max(1, int(size)))
+        yield from resampled(blocks, found.rate, rate)
+
+
+def decode(source: AudioSource, rate: int) -> Float32:
+    """All samples of a recording, mono float32 at ``rate``; see :func:`stream`."""
+    return np.concatenate(list(stream(source, rate)))
+
+
+def probe(source: AudioSource) -> AudioInfo:
+    """What a recording's header says, without decoding it (unless it does not say its length)."""
+    with _readable(source) as (_, found):
+        frames = found.frames
+        if frames is None:
+            frames = sum(len(block) for block in found.blocks(max(1, _BLOCK // found.channels)))
+        return AudioInfo(frames / found.rate, found.rate, found.channels, found.format)
+
+
+@contextmanager
+def _readable(source: AudioSource) -> Iterator[tuple[Source, Reader]]:
+    with opened(source) as file, reader(file) as found:
+        if not LOWEST_RATE <= found.rate <= HIGHEST_RATE or found.channels < 1:
+            raise file.refused(
+                f"its header says {found.rate} Hz and {found.channels} channels, "
+                f"and sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz",
+                "The header is damaged, or this is no sound; export it again.",
+            )
+        yield file, found
+
+
+def _mono(file: Source, found: Reader, size: int) -> Iterator[Float32]:
+    """Checked mono blocks at the recording's own rate."""
+    done = 0
+    for block in found.blocks(size):
+        if reason := fault(block, found.rate, done):
+            raise file.refused(
+                reason,
+                "Export it again; or read it yourself, repair it (numpy.nan_to_num, a division "
+                "by full scale) and give the array with its rate.",
+            )
+        done += len(block)
+        yield to_mono(block)
+    if done == 0:
+        raise file.refused("it holds no sound (0 samples)", "Record or export it again.")

@@ -1,0 +1,90 @@
+"""Where a recording comes from: a path, or an open binary file such as an upload in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from prism_audio.errors import AudioError
+
+AudioSource: TypeAlias = str | os.PathLike[str] | BinaryIO
+
+
+class Source:
+    """An open recording: its bytes, its name for messages, its length in bytes."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.file = file
+        self.name = name
+        file.seek(0, os.SEEK_END)
+        self.size = file.tell()
+        if not isinstance(file.read(0), bytes):
+            raise TypeError("a text file")
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Bytes from ``offset`` on: ``count`` of them, fewer only where the file ends."""
+        parts = []
+        try:
+            self.file.seek(offset)
+            while count > 0 and (part := self.file.read(count)):
+                parts.append(part)
+                count -= len(part)
+        except Exception as error:  # whatever the caller's own kind of file may raise
+            raise self.refused(
+                f"it cannot be read on from byte {offset} ({error})",
+                "Check the disk or the connection it comes from.",
+            ) from error
+        return b"".join(parts)
+
+    def refused(self, reason: str, remedy: str) -> AudioError:
+        """Build the error for this recording."""
+        return AudioError(f"{self.name}: {reason}. {remedy}")
+
+
+@contextmanager
+def opened(source: AudioSource) -> Iterator[Source]:
+    """Open a recording for reading; what the caller opened stays open, rewound by the next use.
+
+    An open file is named in messages by its ``name``, so give an upload one:
+    ``upload = io.BytesIO(data); upload.name = "street.wav"``.
+    """
+    if isinstance(source, str | os.PathLike):
+        with _open(Path(source)) as file:
+            yield _nonempty(Source(file, str(source)))
+        return
+    name = getattr(source, "name", None)
+    if not isinstance(name, str):  # temporary files have a number for a name
+        name = "<audio in memory>"
+    try:
+        given = Source(source, name)
+    except (AttributeError, TypeError, ValueError, OSError) as error:
+        raise AudioError(
+            f"{name}: a {type(source).__name__} is neither a path nor a binary file that can seek. "
+            "Give a path, or the bytes as io.BytesIO(data)."
+        ) from error
+    yield _nonempty(given)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise AudioError(f"{path}: this is a pipe or a device. Write it to a file first.")
+        return path.open("rb")
+    except FileNotFoundError:
+        raise AudioError(f"{path}: there is no such file. Check the name.") from None
+    except IsADirectoryError:
+        raise AudioError(f"{path}: this is a folder. Name one file in it.") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        reason = getattr(error, "strerror", None) or error
+        raise AudioError(
+            f"{path}: the system cannot open it ({reason}). Check its name and permissions."
+        ) from error
+
+
+def _nonempty(source: Source) -> Source:
+    if source.size == 0:
+        raise source.refused("the file is empty (0 bytes)", "Copy or record it again.")
+    return source

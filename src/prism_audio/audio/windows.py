@@ -1,0 +1,81 @@
+"""Equal windows of sound, cut at fixed times whatever the blocks they come in.
+
+Window k begins at sample k * hop. There is one for every k that adds sound no earlier window held:
+a recording shorter than a window gives one, padded with zeros at its end; a tail that the last full
+window already covers gives none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from prism_audio.audio.signal import Float32, check_rate, in_samples
+
+
+class Window(NamedTuple):
+    """A stretch of sound for an encoder.
+
+    Attributes
+    ----------
+    start, end : float
+        Where it lies in the recording, in seconds; ``end`` is where its real sound ends.
+    samples : (n,) float32
+        n is the same for all windows; after the end of the recording they are zero.
+    weight : float
+        Seconds of real sound in it, ``end - start``: its weight when windows are pooled.
+    """
+
+    start: float
+    end: float
+    samples: Float32
+    weight: float
+
+
+def windows(blocks: Iterable[Float32], rate: int, window: float, hop: float) -> Iterator[Window]:
+    """Cut a recording into windows while it is read.
+
+    Memory is one window and one block, however long the recording.
+
+    Parameters
+    ----------
+    blocks : iterable of (n,) float32
+        The recording in order, for example from :func:`prism_audio.audio.decode.stream`.
+    rate : int
+        Its rate in Hz.
+    window, hop : float
+        Seconds in a window, and from one window's start to the next one's; both are rounded to
+        whole samples. A hop longer than the window leaves sound out.
+    """
+    rate = check_rate(rate, "The sampling rate")
+    size, step = in_samples(window, rate, "window"), in_samples(hop, rate, "hop")
+    held = np.zeros(size, np.float32)
+    filled = fresh = start = to_skip = 0
+    for block in blocks:
+        position = 0
+        while position < len(block):
+            if to_skip:
+                skipped = min(to_skip, len(block) - position)
+                to_skip -= skipped
+                position += skipped
+                continue
+            taken = min(size - filled, len(block) - position)
+            held[filled : filled + taken] = block[position : position + taken]
+            position += taken
+            filled += taken
+            fresh += taken
+            if filled == size:
+                yield _window(held, start, size, rate)
+                keep = max(0, size - step)
+                held[:keep] = held[size - keep :]
+                filled, fresh, to_skip = keep, 0, max(0, step - size)
+                start += step
+    if fresh:
+        held[filled:] = 0.0
+        yield _window(held, start, filled, rate)
+
+
+def _window(held: Float32, start: int, filled: int, rate: int) -> Window:
+    return Window(start / rate, (start + filled) / rate, held.copy(), filled / rate)

@@ -1,0 +1,119 @@
+"""Recordings below a folder, and folders whose sub-folders are the classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from prism_audio.audio.decode import SUFFIXES
+from prism_audio.errors import InputError
+
+
+def audio_files(
+    folder: str | Path, onerror: Callable[[Path, OSError], None] | None = None
+) -> list[Path]:
+    """Every recording below a folder, sorted by its path relative to that folder.
+
+    A recording is known by its suffix, in any case. Hidden files and folders are left out. Linked
+    folders are followed, but each folder is read once however many names lead to it (its own name
+    first), so that a link can neither trap the walk nor count a recording twice. A link to nothing
+    stays in the list: whoever opens it will say so.
+
+    Parameters
+    ----------
+    folder : path
+        Where to begin.
+    onerror : callable, optional
+        Given the path and the error of a sub-folder that cannot be read; without it the error is
+        raised.
+
+    Raises
+    ------
+    InputError
+        If ``folder`` is not a folder or cannot be read.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder; give the folder that holds the recordings")
+    found: list[Path] = []
+    seen: set[tuple[int, int]] = set()
+    waiting: list[Path] = [root]
+    links: list[Path] = []
+    while waiting or links:
+        here = waiting.pop() if waiting else links.pop()
+        try:
+            where = here.stat()
+            if (where.st_dev, where.st_ino) in seen:
+                continue
+            seen.add((where.st_dev, where.st_ino))
+            with os.scandir(here) as entries:
+                shown = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            if here == root or onerror is None:
+                reason = error.strerror or str(error)
+                raise InputError(f"cannot read the folder {here}: {reason}") from error
+            onerror(here, error)
+            continue
+        # Sorted, so that among several links to one folder it is always the same that counts.
+        for entry in sorted(shown, key=lambda entry: entry.name, reverse=True):
+            if entry.is_dir():
+                (links if entry.is_symlink() else waiting).append(here / entry.name)
+            elif _is_recording(entry):
+                found.append(here / entry.name)
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+
+
+def nothing_found(folder: Path) -> InputError:
+    """The error for a folder without recordings, for those who need some."""
+    return InputError(f"no recording below {folder}; known suffixes: {' '.join(sorted(SUFFIXES))}")
+
+
+def _is_recording(entry: os.DirEntry[str]) -> bool:
+    # A pipe or a device named like a recording would block its reader for ever.
+    openable = entry.is_file() or not os.path.exists(entry.path)
+    return openable and os.path.splitext(entry.name)[1].lower() in SUFFIXES
+
+
+@dataclass(frozen=True)
+class ClassFolders:
+    """Recordings with the class that their folder names.
+
+    Attributes
+    ----------
+    files : list of Path
+        The recordings, sorted.
+    classes : list of str
+        The names of the classes, sorted.
+    labels : list of int
+        For every recording the index of its class in ``classes``.
+    """
+
+    files: list[Path]
+    classes: list[str]
+    labels: list[int]
+
+
+def class_folders(folder: str | Path) -> ClassFolders:
+    """A labelled dataset: each sub-folder is a class, whatever depth its recordings lie at.
+
+    Raises
+    ------
+    InputError
+        If there is no recording, or one lies beside the sub-folders and so has no class.
+    """
+    root = Path(folder)
+    files = audio_files(root)
+    if not files:
+        raise nothing_found(root)
+    stray = [file for file in files if file.parent == root]
+    if stray:
+        raise InputError(
+            f"{stray[0]} (one of {len(stray)}) has no class: it lies beside the class folders; "
+            "move it into the folder of its class"
+        )
+    names = [file.relative_to(root).parts[0] for file in files]
+    classes = sorted(set(names))
+    index = {name: number for number, name in enumerate(classes)}
+    return ClassFolders(files, classes, [index[name] for name in names])
