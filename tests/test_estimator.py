@@ -63,14 +63,24 @@ def test_labels_name_the_classes():
         PRISM().fit(E, prototypes=T, labels=["a", "b"])
 
 
-def test_few_clips_stay_zero_shot_and_say_so():
-    E, T, _ = problem(24, 16, 5)
-    model = PRISM().fit(E, prototypes=T)
+def test_the_verdict_follows_the_evidence():
+    E, T, _ = problem(600, 16, 5)
+    few, some, many = (PRISM().fit(E[:n], prototypes=T) for n in (8, 35, 600))
+    assert few.verdict_ == "zero-shot"
+    assert "8 clips for 5 classes" in few.verdict_.reasons[0]
+    np.testing.assert_array_equal(few.predict(E), np.argmax(E @ T.T, axis=1))
+    assert some.verdict_ == "shrunk"
+    assert many.verdict_ == "adapted"
+    weights = [model.verdict_.numbers["weight"] for model in (few, some, many)]
+    assert weights[0] == 0 < weights[1] < weights[2] <= 1
+
+
+def test_a_batch_of_one_class_does_not_speak_for_all():
+    E, T, truth = problem(3000, 32, 5)
+    model = PRISM().fit(E[truth == 2], prototypes=T)
     assert model.verdict_ == "zero-shot"
-    assert "24 clips for 5 classes" in model.verdict_.reasons[0]
-    assert model.verdict_.numbers["clips_per_class"] == 24 / 5
-    np.testing.assert_array_equal(model.predict(E), np.argmax(E @ T.T, axis=1))
-    assert PRISM().fit(np.vstack([E, E]), prototypes=T).verdict_ == "adapted"
+    assert "of the 5 classes" in " ".join(model.verdict_.reasons)
+    assert PRISM(guard=False).fit(E[truth == 2], prototypes=T).verdict_ == "adapted"
 
 
 SWITCHED_OFF = {"opca": False, "deflation": "none", "pct": False, "abr": False, "car": False}

@@ -23,7 +23,7 @@ from prism_audio.arrays import as_rows, is_torch
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import identity_map
 from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate
-from prism_audio.geometry.guard import Verdict, enough_clips
+from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.products import Float
 from prism_audio.geometry.released import calibrate_released
 from prism_audio.geometry.sphere import assign, assign_folded, row_norms, unit_rows
@@ -33,10 +33,11 @@ PRESETS: dict[str, Parameters] = {
     "paper": Parameters(),
     # What the authors' public script does; see geometry/released.py for how it differs.
     "released": Parameters(),
-    # What we recommend: a gain instead of a cut, shrinkage to what the encoder said.
-    "default": Parameters(deflation="soft", ridge_centre="identity"),
+    # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
+    "default": Parameters(
+        deflation="soft", ridge_centre="identity", compilation="composition", guard=True
+    ),
 }
-GUARDED = ("default",)
 
 
 class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -50,7 +51,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``released`` is what the authors' public script does.
     rounds, p, q, K, alpha, lam, eps, gamma, rho : optional
         Override a number of the preset; see :class:`prism_audio.geometry.calibrate.Parameters`.
-    opca, deflation, pct, abr, car, ridge_centre : optional
+    opca, deflation, pct, abr, car, ridge_centre, compilation, guard : optional
         Override a component of the preset, for ablations and for ``car=True``.
 
     Attributes
@@ -88,6 +89,8 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         abr: bool | None = None,
         car: bool | None = None,
         ridge_centre: str | None = None,
+        compilation: str | None = None,
+        guard: bool | None = None,
     ) -> None:
         self.preset = preset
         self.rounds = rounds
@@ -105,6 +108,8 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.abr = abr
         self.car = car
         self.ridge_centre = ridge_centre
+        self.compilation = compilation
+        self.guard = guard
 
     def fit(
         self,
@@ -139,7 +144,8 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not T.any(axis=1).all():
             empty = np.flatnonzero(~T.any(axis=1)).tolist()
             raise InputError(f"prototypes are all zero in rows {empty}; embed the labels again")
-        result, verdict = _calibrate(E, T, params, self.preset)
+        result = _calibrate(E, T, params, self.preset)
+        verdict = result.verdict
 
         self.parameters_ = params
         self.verdict_ = verdict
@@ -204,21 +210,16 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(str(error)) from None
 
 
-def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> tuple[Calibration, Verdict]:
-    """The calibration that a preset asks for, on the rows that have a direction, and its verdict."""
+def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> Calibration:
+    """The calibration that a preset asks for, on the rows that have a direction."""
     sounding = row_norms(E) > 0
-    heard = E if sounding.all() else E[sounding]
-    verdict = Verdict("adapted", (f"preset {preset} is not guarded",), {"clips": len(heard)})
-    if preset in GUARDED:
-        verdict = enough_clips(len(heard), len(T))
-    if len(heard) == 0:
+    if not sounding.any():
         verdict = Verdict("zero-shot", ("every row is silent",), {"clips": 0})
-    if verdict == "zero-shot":
-        return Calibration(identity_map(E.shape[1]), assign(E, T)[0]), verdict
-    run = calibrate_released if preset == "released" else calibrate
-    result = run(heard, T, params)
+        return Calibration(identity_map(E.shape[1]), assign(E, T)[0], verdict=verdict)
+    heard = E if sounding.all() else E[sounding]
+    result = (calibrate_released if preset == "released" else calibrate)(heard, T, params)
     if len(heard) < len(E):
         labels = assign_folded(E, result.W @ T.T)
         labels[sounding] = result.labels
         result = replace(result, labels=labels)
-    return result, verdict
+    return result

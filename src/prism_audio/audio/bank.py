@@ -18,7 +18,9 @@ Rng = np.random.Generator
 Render = Callable[[Rng, Samples, int], Samples]
 
 
-def render(name: str, seed: int, *, seconds: float = 4.0, rate: int = 16_000) -> NDArray[np.float32]:
+def render(
+    name: str, seed: int, *, seconds: float = 4.0, rate: int = 16_000
+) -> NDArray[np.float32]:
     """One clip of the sound ``name``, peak at 0.5; the same arguments give the same bytes."""
     rng = np.random.default_rng([seed, *name.encode()])
     t = np.arange(round(seconds * rate)) / rate
@@ -73,7 +75,9 @@ def _bell(rng: Rng, t: Samples, rate: int) -> Samples:
     ratios, decay = [0.56, 0.92, 1.19, 1.71, 2.0, 2.74, 3.0, 3.76], rng.uniform(1.0, 2.0)
 
     def struck(s: Samples) -> Samples:
-        return np.sum([np.sin(2 * np.pi * base * r * s) * np.exp(-s * r / decay) for r in ratios], axis=0)
+        return np.sum(
+            [np.sin(2 * np.pi * base * r * s) * np.exp(-s * r / decay) for r in ratios], axis=0
+        )
 
     return _strikes(t, np.arange(rng.uniform(0, 0.3), t[-1], rng.uniform(0.9, 1.6)), struck)
 
@@ -83,7 +87,9 @@ def _telephone(rng: Rng, t: Samples, rate: int) -> Samples:
     ring = _strikes(
         t,
         np.arange(0, t[-1], 1 / trill),
-        lambda s: np.exp(-s * 25) * (np.sin(2 * np.pi * base * s) + np.sin(2 * np.pi * base * 1.6 * s)),
+        lambda s: (
+            np.exp(-s * 25) * (np.sin(2 * np.pi * base * s) + np.sin(2 * np.pi * base * 1.6 * s))
+        ),
     )
     on = ((t + rng.uniform(0, 1.5)) % 3.0) < 1.8
     return ring * on
@@ -122,7 +128,9 @@ def _music(rng: Rng, t: Samples, rate: int) -> Samples:
             out += _strikes(
                 t,
                 np.array([start]),
-                lambda s, f=f: _tone(f * s, [1, 0.5, 0.3, 0.15]) * np.exp(-s * 4) * (1 - np.exp(-s * 200)),
+                lambda s, f=f: (
+                    _tone(f * s, [1, 0.5, 0.3, 0.15]) * np.exp(-s * 4) * (1 - np.exp(-s * 200))
+                ),
             )
     return out
 
@@ -139,7 +147,9 @@ def _rain(rng: Rng, t: Samples, rate: int) -> Samples:
     for start in rng.integers(0, len(t) - 200, int(60 * t[-1])):
         s = np.arange(200) / rate
         pitch = rng.uniform(1500, 5000)
-        out[start : start + 200] += rng.exponential(2.0) * np.exp(-s * 600) * np.sin(2 * np.pi * pitch * s)
+        out[start : start + 200] += (
+            rng.exponential(2.0) * np.exp(-s * 600) * np.sin(2 * np.pi * pitch * s)
+        )
     return out
 
 

@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from prism_audio.geometry import abr, car, ccvd, opca, pct, soft
+from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
+from prism_audio.geometry.guard import Verdict, judge
 from prism_audio.geometry.products import Float, Float64
 from prism_audio.geometry.sphere import (
     Labels,
@@ -27,6 +28,8 @@ from prism_audio.geometry.sphere import (
     assign_folded,
     row_norms,
 )
+
+UNGUARDED = Verdict("adapted", ("the guard is off",))
 
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
@@ -62,6 +65,10 @@ class Parameters:
         CCVD as printed, the soft gain, or nothing.
     ridge_centre : {"zero", "identity"}
         What the ridge of ABR shrinks to.
+    compilation : {"regression", "composition"}
+        Whether the final map is ABR's, or composed of its parts from the labels of the last round.
+    guard : bool
+        Whether the map is shrunk to the identity as far as the batch cannot carry it.
     """
 
     rounds: int = 3
@@ -79,6 +86,8 @@ class Parameters:
     abr: bool = True
     car: bool = False
     ridge_centre: Literal["zero", "identity"] = "zero"
+    compilation: Literal["regression", "composition"] = "regression"
+    guard: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,6 +114,7 @@ class Parameters:
         for name, allowed in (
             ("deflation", ("hard", "soft", "none")),
             ("ridge_centre", ("zero", "identity")),
+            ("compilation", ("regression", "composition")),
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
@@ -121,6 +131,8 @@ class Calibration:
         The compiled map e -> normalize([e | 1] W).
     labels : (N,) array
         Class of every row of the batch after the last round.
+    verdict : Verdict
+        Whether the map is used whole, shrunk or not at all, and why.
     rounds : list of dict
         For every round what the operators saw: gates, valid classes, scale, deflated rank,
         residual and condition number of the regression.
@@ -129,6 +141,7 @@ class Calibration:
     W: Float64
     labels: Labels
     rounds: list[dict[str, Any]] = field(default_factory=list)
+    verdict: Verdict = UNGUARDED
 
 
 def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibration:
@@ -161,7 +174,15 @@ def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibrati
         rounds.append(facts)
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
     labels = assign_folded(E, W @ T.T.astype(np.float64)) if params.abr else assign(E_cur, T)[0]
-    return Calibration(W, labels, rounds)
+    if params.compilation == "composition" and params.rounds > 0:
+        W = compose.compose(E, T, labels, rho=params.rho, eps=params.eps)
+        labels = assign_folded(E, W @ T.T.astype(np.float64))
+    verdict = UNGUARDED
+    if params.guard:
+        verdict = judge(labels, len(T))
+        W = compose.towards_identity(W, verdict.numbers["weight"])
+        labels = assign_folded(E, W @ T.T.astype(np.float64))
+    return Calibration(W, labels, rounds, verdict)
 
 
 def correct(E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]) -> Float:
@@ -183,7 +204,7 @@ def correct(E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[st
             facts["deflated_rank"] = V_K.shape[1]
             ccvd.deflate(E_cur, V_K)
         else:
-            gain = soft.soft_gain(scatter, params.rho)
+            gain = soft.soft_gain(scatter.S_W, params.rho)
             facts["deflated_rank"] = len(gain) - float(np.trace(gain))
             soft.weigh(E_cur, gain)
     if params.pct:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.geometry.products import Float, Float64, add_product, row_blocks
-from prism_audio.geometry.sphere import assign, class_means, gate, normalise
+from prism_audio.geometry.sphere import Labels, Mask, assign, class_means, gate, normalise
 
 # A direction whose variance is below this fraction of the largest one is no part of the rank of S_W:
 # it is rounding in float32, and nothing worth deleting in float64.
@@ -47,22 +47,29 @@ class Scatter:
         return max(self.kept - self.classes, 0)
 
 
+def scatter_within(E: Float, y: Labels, mu_c: Float64, kept: Mask) -> Float64:
+    """S_W of the kept rows about the means ``mu_c`` (C, d) of their classes."""
+    d = E.shape[1]
+    S_W = np.zeros((d, d))
+    centres = mu_c.astype(E.dtype)
+    for rows in row_blocks(len(E)):
+        members = kept[rows]
+        X = E[rows][members]
+        X -= centres[y[rows][members]]
+        S_W += X.T @ X
+    return S_W
+
+
 def find_scatter(E: Float, T: Float, q: float) -> Scatter:
     """Within- and between-class scatter of the top-``q`` fraction of ``E`` under its pseudo-labels."""
-    C, d = T.shape
+    C = len(T)
     y, kappa = assign(E, T)
     confident, tau = gate(kappa, q)
     mu_c, n_c = class_means(E, y, C, confident.astype(E.dtype))
     mu = n_c @ mu_c / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
 
-    S_W = np.zeros((d, d))
-    centres = mu_c.astype(E.dtype)
-    for rows in row_blocks(len(E)):
-        members = confident[rows]
-        X = E[rows][members]
-        X -= centres[y[rows][members]]
-        S_W += X.T @ X
+    S_W = scatter_within(E, y, mu_c, confident)
     return Scatter(S_W, B[n_c > 0], tau, int(confident.sum()), int(np.sum(n_c > 0)))
 
 

@@ -1,14 +1,30 @@
-"""Whether a calibration may be used, decided without labels.
+"""How much of a correction a batch can carry, decided without labels.
 
-Calibrated on few clips the method destroys the classifier. Until there is evidence that the batch
-can carry a correction, the answer is the encoder's own: zero-shot.
+A correction learnt from few clips, or from clips of few of the classes, destroys the classifier for
+everything else. Two numbers of the batch say how far it can be trusted; each becomes a weight between
+0 and 1 that rises smoothly with the evidence (a Hill curve, x^h / (x^h + half^h)):
+
+    clips a class   n = N / C                  half at  7, h = 3
+    coverage        v = exp(H(counts)) / C     half at .6, h = 8
+
+where counts are the labels after the last round and exp(H) their effective number of classes: a batch
+must hold more than half of the classes before it may speak for all. Their product w mixes the map with
+the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is zero-shot, and it grows from there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-CLIPS_PER_CLASS = 5
+import numpy as np
+
+from prism_audio.geometry.products import Float64
+from prism_audio.geometry.sphere import Labels
+
+CLIPS_HALF, CLIPS_POWER = 7.0, 3.0
+COVERAGE_HALF, COVERAGE_POWER = 0.6, 8.0
+# Weights this close to 0 or 1 are called what they are.
+NEGLIGIBLE = 0.02
 
 
 class Verdict(str):
@@ -34,13 +50,43 @@ class Verdict(str):
         return str(self), self.reasons, self.numbers
 
 
-def enough_clips(N: int, C: int) -> Verdict:
-    """Zero-shot below :data:`CLIPS_PER_CLASS` clips a class, adapted from there on."""
-    numbers = {"clips": N, "classes": C, "clips_per_class": N / C}
-    if N < CLIPS_PER_CLASS * C:
-        reason = (
-            f"{N} clips for {C} classes is fewer than {CLIPS_PER_CLASS} a class; "
-            f"calibrate on at least {CLIPS_PER_CLASS * C}"
-        )
-        return Verdict("zero-shot", (reason,), numbers)
-    return Verdict("adapted", (f"{N / C:.0f} clips a class",), numbers)
+def hill(x: float, half: float, power: float) -> float:
+    """x^power / (x^power + half^power): 0 at 0, one half at ``half``, 1 far above it."""
+    return float(x**power / (x**power + half**power))
+
+
+def effective_classes(y: Labels, C: int) -> float:
+    """exp of the entropy of the class counts: C for even counts, 1 for a single class."""
+    share: Float64 = np.bincount(y, minlength=C) / len(y)
+    share = share[share > 0]
+    return float(np.exp(-np.sum(share * np.log(share))))
+
+
+def judge(y: Labels, C: int) -> Verdict:
+    """The verdict on a batch with labels ``y``; ``numbers["weight"]`` is how much may be used."""
+    clips = len(y) / C
+    effective = effective_classes(y, C)
+    by_clips = hill(clips, CLIPS_HALF, CLIPS_POWER)
+    by_coverage = hill(effective / C, COVERAGE_HALF, COVERAGE_POWER)
+    weight = by_clips * by_coverage
+    numbers = {
+        "clips": len(y),
+        "classes": C,
+        "clips_per_class": clips,
+        "effective_classes": effective,
+        "weight_by_clips": by_clips,
+        "weight_by_coverage": by_coverage,
+        "weight": weight,
+    }
+    reasons = []
+    if by_clips < 0.9:
+        want = int(np.ceil(2 * CLIPS_HALF * C))
+        reasons.append(f"{len(y)} clips for {C} classes are few; {want} or more would do")
+    if by_coverage < 0.9:
+        reasons.append(f"the batch sounds like about {effective:.0f} of the {C} classes")
+    if weight < NEGLIGIBLE:
+        return Verdict("zero-shot", tuple(reasons), numbers | {"weight": 0.0})
+    if not reasons or weight > 1 - NEGLIGIBLE:
+        reasons.append(f"{clips:.0f} clips a class, about {effective:.0f} of {C} classes heard")
+        return Verdict("adapted", tuple(reasons), numbers)
+    return Verdict("shrunk", (f"{100 * weight:.0f} % of the correction", *reasons), numbers)

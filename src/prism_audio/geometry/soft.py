@@ -13,17 +13,16 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.ccvd import Scatter, find_scatter
+from prism_audio.geometry.ccvd import find_scatter
 from prism_audio.geometry.products import Float, Float64, row_blocks
 from prism_audio.geometry.sphere import normalise
 
 
-def soft_gain(scatter: Scatter, rho: float) -> Float64:
+def soft_gain(S_W: Float64, rho: float) -> Float64:
     """The symmetric gain (S_W + rho tr(S_W)/d I)^(-1/2), scaled to a largest eigenvalue of one.
 
     Without scatter (every class has one member) there is nothing to weigh, and it is the identity.
     """
-    S_W = scatter.S_W
     d = len(S_W)
     floor = rho * np.trace(S_W) / d
     if not floor > 0:
@@ -43,4 +42,4 @@ def weigh(E: Float, gain: Float64) -> Float:
 
 def soft_deflation(E: Float, T: Float, *, rho: float = 1.0, q: float = 0.7) -> Float:
     """Copy of unit rows ``E`` (N, d) in which noisy directions count for less."""
-    return weigh(E.copy(), soft_gain(find_scatter(E, T, q), rho))
+    return weigh(E.copy(), soft_gain(find_scatter(E, T, q).S_W, rho))
