@@ -1,0 +1,13 @@
+"""Encoders: sound and text into one space.
+
+>>> from prism_audio.encoders import embed_audio, load_encoder
+>>> encoder = load_encoder("concepts")                                 # doctest: +SKIP
+>>> E = embed_audio(encoder, ["street.wav", (samples, 44100)])         # doctest: +SKIP
+>>> T = encoder.embed_text(["a siren", "a dog barking"])               # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from prism_audio.encoders.base import Encoder, Timeline, embed_audio, embed_timeline, load_encoder
+
+__all__ = ["Encoder", "Timeline", "embed_audio", "embed_timeline", "load_encoder"]

