@@ -121,14 +121,14 @@ def inference(N: int, d: int, C: int, seconds: float) -> dict[str, float]:
 
 
 def memory(N: int, d: int, C: int) -> dict[str, float]:
-    """Peak of what a calibration allocates, with the input counted, in units of the input."""
+    """Peak of what a calibration allocates beside its input, in units of the input."""
     E, T = rows(N, d, C)
     PRISM("paper").fit(E[:500], prototypes=T)
     tracemalloc.start()
     PRISM("paper").fit(E, prototypes=T)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return {"peak / input": (peak + E.nbytes) / E.nbytes}
+    return {"peak / input": peak / E.nbytes}
 
 
 def growth(seconds: float) -> dict[str, list[tuple[int, float]]]:

@@ -22,15 +22,22 @@ from .geometry.problems import problem
 
 
 class WithPrototypes(PRISM):
-    """PRISM whose prototypes come from the rows, so that scikit-learn can call ``fit(X, y)``."""
+    """PRISM with prototypes of its own, so that scikit-learn can call ``fit(X, y)``."""
 
-    def fit(self, X, y=None):
-        try:
-            d = np.asarray(X).shape[1]
-        except (IndexError, ValueError):
-            d = 3
-        T = np.random.default_rng(0).standard_normal((3, d))
-        return super().fit(X, prototypes=T)
+    def fit(self, X, y=None, **named):
+        return super().fit(X, **(named or {"prototypes": prototypes_for(X)}))
+
+    def partial_fit(self, X, y=None):
+        first = {} if hasattr(self, "growing_") else {"prototypes": prototypes_for(X)}
+        return super().partial_fit(X, **first)
+
+
+def prototypes_for(X):
+    try:
+        d = np.asarray(X).shape[1]
+    except (IndexError, ValueError):
+        d = 3
+    return np.random.default_rng(0).standard_normal((3, d))
 
 
 @parametrize_with_checks([WithPrototypes("paper"), WithPrototypes()])

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from prism_audio import card
-from prism_audio.arrays import as_rows, to_numpy
+from prism_audio.arrays import as_matrix, as_rows, refuse_non_finite, to_numpy
 from prism_audio.errors import AdapterError, InputError
 from prism_audio.files import atomic_write
 from prism_audio.geometry.abr import apply_map, identity_map
@@ -98,13 +98,14 @@ class Adapter:
 
     def predict(self, E: Any) -> Any:
         """Class index (N,) of every embedding, by the folded head."""
-        rows, restore = as_rows(E, "E", self.dim)
+        rows, restore = as_matrix(E, "E", self.dim)
         A, b = (x.astype(rows.dtype, copy=False) for x in self._head)
         y: Labels = np.empty(len(rows), dtype=np.intp)
         for block in row_blocks(len(rows)):
             X = rows[block]
             norms = row_norms(X)
-            if not _ordinary(norms):
+            if not ((norms > SHORT) & (norms < LONG)).all():
+                refuse_non_finite(rows, "E")
                 X = unit_rows(X)
                 norms = np.ones_like(norms)
             # The bias belongs to unit rows; scaling it spares a normalised copy of the input.
@@ -115,14 +116,17 @@ class Adapter:
 
     def predict_one(self, e: Any) -> int:
         """Class index of one embedding (d,): the fast path of a stream."""
-        v = e if type(e) is np.ndarray else np.asarray(to_numpy(e)[0])
+        A, b = self._head
+        if type(e) is np.ndarray and e.dtype == A.dtype and e.shape == A.shape[:1]:
+            norm = math.sqrt(e.dot(e))
+            if SHORT < norm < LONG:
+                L = e.dot(A)
+                L += norm * b
+                return int(L.argmax())
+        v = np.asarray(to_numpy(e)[0])
         if v.shape != (self.dim,):
             raise InputError(f"wanted one embedding of shape ({self.dim},), got {v.shape}")
-        A, b = self._head
-        norm = math.sqrt(v @ v) if v.dtype == A.dtype else math.nan
-        if not SHORT < norm < LONG:
-            return int(self.predict(v[None])[0])
-        return int((v @ A + norm * b).argmax())
+        return int(self.predict(v[None])[0])
 
     def fold(self) -> tuple[Float, Float]:
         """A (d, C) and b (C,): ``argmax(E @ A + b)`` of unit rows E is ``predict(E)``.
@@ -193,10 +197,6 @@ class Adapter:
     def markdown(self) -> str:
         """The card of this adapter as a Markdown page."""
         return card.markdown(self)
-
-
-def _ordinary(norms: Float) -> bool:
-    return bool(((norms > SHORT) & (norms < LONG)).all())
 
 
 def _check(

@@ -38,10 +38,16 @@ def to_numpy(X: Any) -> tuple[Any, Restore]:
 
 
 def as_rows(X: Any, name: str = "X", width: int | None = None) -> tuple[Float, Restore]:
-    """Checked rows (n, d) and the way back to the caller's kind of array.
+    """Finite rows (n, d) and the way back to the caller's kind of array; see :func:`as_matrix`."""
+    A, restore = as_matrix(X, name, width)
+    refuse_non_finite(A, name)
+    return A, restore
 
-    float16 becomes float32, integers become float64. NaN and infinity are refused with the numbers
-    of the rows that hold them.
+
+def as_matrix(X: Any, name: str, width: int | None) -> tuple[Float, Restore]:
+    """Rows (n, d) of a checked kind, type and width, and the way back to the caller's kind of array.
+
+    float16 becomes float32, integers become float64.
     """
     X, restore = to_numpy(X)
     if hasattr(X, "tocsr"):
@@ -73,7 +79,6 @@ def as_rows(X: Any, name: str = "X", width: int | None = None) -> tuple[Float, R
         )
     if A.dtype not in (np.float32, np.float64):
         A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
-    refuse_non_finite(A, name)
     return A, restore
 
 

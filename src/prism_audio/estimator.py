@@ -126,6 +126,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``labels`` names the classes in the adapter.
         """
         params = self._parameters()
+        vars(self).pop("growing_", None)
         rows, _ = as_rows(X, "X")
         if not is_torch(X):
             # Also remembers feature names, as scikit-learn wants.
@@ -168,6 +169,43 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             facts=facts,
         )
         self.labels_ = result.labels
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        prototypes: Any = None,
+        labels: Sequence[str] = (),
+    ) -> PRISM:
+        """Calibrate on embeddings ``X`` (n, d) together with those of all calls before.
+
+        ``prototypes`` and ``labels`` are taken from the first call. The result is that of one ``fit``
+        on everything, as long as :data:`prism_audio.growing.CAPACITY` rows hold it; then on a uniform
+        sample. For another capacity, or a place that changes, see
+        :class:`prism_audio.growing.Growing`. A ``fit`` keeps no rows: what is added after it starts
+        anew, with prototypes.
+        """
+        from prism_audio.growing import Growing
+
+        if hasattr(self, "growing_"):
+            self._fitted(X)
+            if prototypes is not None and not np.array_equal(
+                as_rows(prototypes, "prototypes")[0], self.growing_.prototypes
+            ):
+                raise InputError(
+                    "partial_fit was given other prototypes than at its first call; "
+                    "start a new model for other classes"
+                )
+        elif prototypes is None:
+            raise InputError("the first partial_fit needs the text embeddings: prototypes=T (C, d)")
+        growing = getattr(self, "growing_", None) or Growing(self, prototypes, labels)
+        growing.update(X)
+        if not (hasattr(self, "growing_") or is_torch(X)):
+            validate_data(self, X, skip_check_array=True)  # remembers feature names
+        learnt = {name: value for name, value in vars(growing.model_).items() if name[-1] == "_"}
+        vars(self).update(learnt, growing_=growing)
         return self
 
     def transform(self, X: Any) -> Any:

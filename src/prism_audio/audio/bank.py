@@ -9,6 +9,7 @@ real recordings.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,8 @@ def pink_noise(rng: Rng, n: int, slope: float = 1.0) -> Samples:
 
 def _tone(phase: Samples, partials: list[float]) -> Samples:
     """Sum of harmonics with these amplitudes; ``phase`` in cycles of the fundamental."""
-    return np.sum([a * np.sin(2 * np.pi * (k + 1) * phase) for k, a in enumerate(partials)], axis=0)
+    waves = [a * np.sin(2 * np.pi * (k + 1) * phase) for k, a in enumerate(partials)]
+    return np.asarray(np.sum(waves, axis=0))
 
 
 def _sweep(frequency: Samples, rate: int) -> Samples:
@@ -75,9 +77,8 @@ def _bell(rng: Rng, t: Samples, rate: int) -> Samples:
     ratios, decay = [0.56, 0.92, 1.19, 1.71, 2.0, 2.74, 3.0, 3.76], rng.uniform(1.0, 2.0)
 
     def struck(s: Samples) -> Samples:
-        return np.sum(
-            [np.sin(2 * np.pi * base * r * s) * np.exp(-s * r / decay) for r in ratios], axis=0
-        )
+        waves = [np.sin(2 * np.pi * base * r * s) * np.exp(-s * r / decay) for r in ratios]
+        return np.asarray(np.sum(waves, axis=0))
 
     return _strikes(t, np.arange(rng.uniform(0, 0.3), t[-1], rng.uniform(0.9, 1.6)), struck)
 
@@ -123,27 +124,26 @@ def _music(rng: Rng, t: Samples, rate: int) -> Samples:
     scale = root * 2 ** (np.array([0, 2, 4, 7, 9, 12, 14, 16]) / 12)
     out = np.zeros_like(t)
     for k, start in enumerate(np.arange(0, t[-1], beat)):
-        notes = rng.choice(scale, 1 + 2 * (k % 4 == 0), replace=False)
-        for f in notes:
-            out += _strikes(
-                t,
-                np.array([start]),
-                lambda s, f=f: (
-                    _tone(f * s, [1, 0.5, 0.3, 0.15]) * np.exp(-s * 4) * (1 - np.exp(-s * 200))
-                ),
-            )
+        for pitch in rng.choice(scale, 1 + 2 * (k % 4 == 0), replace=False):
+            out += _strikes(t, np.array([start]), partial(_note, pitch=float(pitch)))
     return out
+
+
+def _note(s: Samples, pitch: float) -> Samples:
+    """A plucked note ``s`` seconds after it was played."""
+    envelope = np.exp(-s * 4) * (1 - np.exp(-s * 200))
+    return np.asarray(_tone(pitch * s, [1, 0.5, 0.3, 0.15]) * envelope)
 
 
 def _alarm_clock(rng: Rng, t: Samples, rate: int) -> Samples:
     pitch = rng.uniform(1900, 2400)
     on = (((t + rng.uniform(0, 1)) % 1.0) < 0.5) & ((t % 0.125) < 0.07)
-    return np.sign(np.sin(2 * np.pi * pitch * t)) * on
+    return np.asarray(np.sign(np.sin(2 * np.pi * pitch * t)) * on)
 
 
 def _rain(rng: Rng, t: Samples, rate: int) -> Samples:
     hiss = np.diff(pink_noise(rng, len(t) + 1, 1.0))
-    out = hiss / np.sqrt(np.mean(hiss**2))
+    out: Samples = hiss / np.sqrt(np.mean(hiss**2))
     for start in rng.integers(0, len(t) - 200, int(60 * t[-1])):
         s = np.arange(200) / rate
         pitch = rng.uniform(1500, 5000)
@@ -156,7 +156,7 @@ def _rain(rng: Rng, t: Samples, rate: int) -> Samples:
 def _crickets(rng: Rng, t: Samples, rate: int) -> Samples:
     pitch, pulse = rng.uniform(4200, 5200), rng.uniform(28, 36)
     chirp = ((t * pulse) % 1 < 0.5) & (((t + rng.uniform(0, 1)) * rng.uniform(1.6, 2.4)) % 1 < 0.4)
-    return np.sin(2 * np.pi * pitch * t) * chirp
+    return np.asarray(np.sin(2 * np.pi * pitch * t) * chirp)
 
 
 # The names are the labels a demonstration uses.

@@ -16,7 +16,18 @@ from prism_audio.errors import PrismError
 
 # Each name is a module beside this one with a function ``command``; its docstring is the help text.
 # The modules import what is heavy inside that function, so that ``prism --help`` answers at once.
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "demo",
+    "classify",
+    "calibrate",
+    "inspect",
+    "listen",
+    "export",
+    "diagnose",
+    "embed",
+    "mix",
+    "assets",
+)
 
 app = typer.Typer(
     name="prism",

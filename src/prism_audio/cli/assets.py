@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Any, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -45,7 +45,7 @@ def command(
     from prism_audio.errors import AssetError
 
     failures: list[tuple[str | Path, str]] = []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for asset in ASSETS:
         if action is Action.fetch:
             try:

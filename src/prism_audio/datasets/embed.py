@@ -7,7 +7,6 @@ group's first file gives that group the same bytes as the run that began long be
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +18,7 @@ import numpy as np
 from prism_audio.audio.windows import Window
 from prism_audio.datasets.clips import Clip, Failure, OpenClip, Span
 from prism_audio.datasets.feed import Unreadable, decoded_ahead
-from prism_audio.encoders.base import Encoder, Float32
+from prism_audio.encoders.base import Encoder, Float32, usable_cores
 
 __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
 
@@ -88,13 +87,6 @@ def embed_files(
         batches.cut()
         batches.wait()
         yield from _finished(open_clips, encoder)
-
-
-def usable_cores() -> int:
-    """The cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _finished(clips: deque[OpenClip], encoder: Encoder) -> Iterator[Clip | Failure]:

@@ -16,7 +16,17 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from prism_audio.geometry.products import Float, Float64, gram, row_blocks, sum_of_products
+from prism_audio.geometry.products import (
+    Float,
+    Float64,
+    column_sums,
+    gram,
+    inner,
+    product,
+    row_blocks,
+    sum_of_products,
+    symmetric,
+)
 from prism_audio.geometry.sphere import normalise
 
 
@@ -40,11 +50,6 @@ def moments(E: Float, Y: Float) -> Float64:
     return np.vstack([sum_of_products(E, Y), column_sums(Y)])
 
 
-def column_sums(Y: Float) -> Float64:
-    """1^T Y, shape (1, width of Y)."""
-    return sum_of_products(np.ones((len(Y), 1), dtype=Y.dtype), Y)
-
-
 def factor_ridge(E: Float, lam: float) -> Ridge:
     """Gram matrix of [E | 1] and the inverse of its ridge, with the condition number in the 1-norm.
 
@@ -53,20 +58,20 @@ def factor_ridge(E: Float, lam: float) -> Ridge:
     """
     N, d = E.shape
     G = np.empty((d + 1, d + 1))
-    G[:d, :d] = gram(E)
-    G[d, :d] = G[:d, d] = column_sums(E)[0]
+    G[:d, :d] = gram((E[rows] for rows in row_blocks(N)), d)
+    G[d, :d] = G[:d, d] = column_sums(E)
     G[d, d] = N
     A = G + lam * np.eye(d + 1)
     factor = linalg.cholesky(A, lower=True, check_finite=False)
     inverse, _ = lapack.dpotri(factor, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    inverse = symmetric(inverse)
     return Ridge(G, inverse, lam, float(linalg.norm(A, 1) * linalg.norm(inverse, 1)))
 
 
 def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64) -> Float64:
     """W for the cross moments ``X`` = E~^T E_tgt, shrunk towards ``W_0``."""
     # The same as W_0 + inverse (X - G W_0), with one product less.
-    return np.asarray(ridge.inverse @ (X + ridge.lam * W_0))
+    return product(ridge.inverse, X + ridge.lam * W_0)
 
 
 def residual(ridge: Ridge, X: Float64, W: Float64, W_0: Float64, target_square: float) -> float:
@@ -74,8 +79,7 @@ def residual(ridge: Ridge, X: Float64, W: Float64, W_0: Float64, target_square: 
 
     W solves (G + lambda I) W = X + lambda W_0, so W^T G W needs no product with G.
     """
-    shrink = ridge.lam * (np.vdot(W, W_0) - np.vdot(W, W))
-    return max(float(target_square - np.vdot(W, X) + shrink), 0.0)
+    return max(target_square - inner(W, X) + ridge.lam * (inner(W, W_0) - inner(W, W)), 0.0)
 
 
 def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
@@ -85,7 +89,7 @@ def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
     out = np.empty_like(E) if out is None else out
     for rows in row_blocks(len(E)):
         block = out[rows]
-        np.matmul(E[rows], W_lin, out=block)
+        product(E[rows], W_lin, out=block)
         block += b
         normalise(block, out=block)
     return out

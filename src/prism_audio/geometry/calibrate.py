@@ -21,7 +21,7 @@ import numpy as np
 
 from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
 from prism_audio.geometry.guard import Verdict, judge
-from prism_audio.geometry.products import Float, Float64
+from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.sphere import (
     Labels,
     assign,
@@ -173,16 +173,21 @@ def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibrati
             abr.apply_map(E, W, out=E_cur)
         rounds.append(facts)
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
-    labels = assign_folded(E, W @ T.T.astype(np.float64)) if params.abr else assign(E_cur, T)[0]
+    labels = assign_folded(E, fold(W, T)) if params.abr else assign(E_cur, T)[0]
     if params.compilation == "composition" and params.rounds > 0:
         W = compose.compose(E, T, labels, rho=params.rho, eps=params.eps)
-        labels = assign_folded(E, W @ T.T.astype(np.float64))
+        labels = assign_folded(E, fold(W, T))
     verdict = UNGUARDED
     if params.guard:
         verdict = judge(labels, len(T))
         W = compose.towards_identity(W, verdict.numbers["weight"])
-        labels = assign_folded(E, W @ T.T.astype(np.float64))
+        labels = assign_folded(E, fold(W, T))
     return Calibration(W, labels, rounds, verdict)
+
+
+def fold(W: Float64, T: Float) -> Float64:
+    """W T^T (d + 1, C): the scores of a map, all that its labels need."""
+    return np.asarray(product(W, T.T.astype(np.float64)))
 
 
 def correct(E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]) -> Float:

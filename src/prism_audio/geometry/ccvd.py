@@ -16,12 +16,13 @@ only an orthonormal basis of their span makes I - V V^T a projector.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, row_blocks
+from prism_audio.geometry.products import Float, Float64, add_product, gram, product, row_blocks
 from prism_audio.geometry.sphere import Labels, Mask, assign, class_means, gate, normalise
 
 # A direction whose variance is below this fraction of the largest one is no part of the rank of S_W:
@@ -49,15 +50,16 @@ class Scatter:
 
 def scatter_within(E: Float, y: Labels, mu_c: Float64, kept: Mask) -> Float64:
     """S_W of the kept rows about the means ``mu_c`` (C, d) of their classes."""
-    d = E.shape[1]
-    S_W = np.zeros((d, d))
     centres = mu_c.astype(E.dtype)
-    for rows in row_blocks(len(E)):
-        members = kept[rows]
-        X = E[rows][members]
-        X -= centres[y[rows][members]]
-        S_W += X.T @ X
-    return S_W
+
+    def centred() -> Iterator[Float]:
+        for rows in row_blocks(len(E)):
+            members = kept[rows]
+            X = E[rows][members]
+            X -= centres[y[rows][members]]
+            yield X
+
+    return gram(centred(), E.shape[1])
 
 
 def find_scatter(E: Float, T: Float, q: float) -> Scatter:
@@ -66,7 +68,7 @@ def find_scatter(E: Float, T: Float, q: float) -> Scatter:
     y, kappa = assign(E, T)
     confident, tau = gate(kappa, q)
     mu_c, n_c = class_means(E, y, C, confident.astype(E.dtype))
-    mu = n_c @ mu_c / n_c.sum()
+    mu = (n_c[:, None] * mu_c).sum(axis=0) / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
 
     S_W = scatter_within(E, y, mu_c, confident)
@@ -83,28 +85,27 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     k = min(K, scatter.rank_bound, d - scatter.classes)
     if k <= 0:
         return np.empty((d, 0), dtype=dtype)
-    b, Q = linalg.eigh(scatter.B @ scatter.B.T, check_finite=False)
+    b, Q = linalg.eigh(product(scatter.B, scatter.B.T), check_finite=False)
     seen = b > b[-1] * 1e-12
-    Qt = (Q[:, seen] / np.sqrt(b[seen])).T @ scatter.B
-    shrink = 1 - np.sqrt(eps / (b[seen] + eps))
+    Qt = product((Q[:, seen] / np.sqrt(b[seen])).T, scatter.B).astype(dtype)
+    shrunk = Qt.T * (1 - np.sqrt(eps / (b[seen] + eps))).astype(dtype)
 
     # G S_W G without forming G: two corrections of rank C.
-    M = scatter.S_W
-    M = M - (Qt.T * shrink) @ (Qt @ M)
-    M -= ((M @ Qt.T) * shrink) @ Qt
-    values, u = linalg.eigh(M.astype(dtype), subset_by_index=(d - k, d - 1), check_finite=False)
+    M = scatter.S_W.astype(dtype)
+    add_product(M, shrunk, product(Qt, M), factor=-1.0)
+    add_product(M, product(M, shrunk), Qt, factor=-1.0)
+    values, u = linalg.eigh(M, subset_by_index=(d - k, d - 1), check_finite=False)
     u = u[:, values > max(RANK_TOLERANCE * values[-1], NO_SCATTER * scatter.kept)]
-    v = u - ((Qt.T * shrink) @ (Qt @ u)).astype(dtype)
+    v = u - product(shrunk, product(Qt, u))
     V, _ = linalg.qr(v, mode="economic", check_finite=False)
     return np.asarray(V)
 
 
 def deflate(E: Float, V: Float) -> Float:
     """normalize(E (I - V V^T)), in place."""
-    Vt = np.ascontiguousarray(V.T)
     for rows in row_blocks(len(E)):
         block = E[rows]
-        add_product(block, block @ V, Vt, factor=-1.0)
+        add_product(block, product(block, V), V.T, factor=-1.0)
         normalise(block, out=block)
     return E
 

@@ -18,7 +18,7 @@ from scipy import linalg
 
 from prism_audio.geometry.ccvd import scatter_within
 from prism_audio.geometry.opca import closest_rotation
-from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.products import Float, Float64, add_product, product, row_blocks
 from prism_audio.geometry.soft import soft_gain
 from prism_audio.geometry.sphere import Labels, class_means, row_norms
 
@@ -36,22 +36,24 @@ def compose(E: Float, T: Float, y: Labels, *, rho: float, eps: float) -> Float64
         return np.eye(d + 1, d)
     S_W = scatter_within(E, y, mu_c, np.ones(len(E), dtype=bool))
     G = np.sqrt((1 + rho) / rho) * soft_gain(S_W, rho)
-    M_n, M_t = mu_c[seen] @ G, T[seen].astype(np.float64)
+    M_n, M_t = product(mu_c[seen], G), T[seen].astype(np.float64)
     mu_n, mu_t = M_n.mean(axis=0), M_t.mean(axis=0)
     A, B = M_n - mu_n, M_t - mu_t
     Z, R_z = closest_rotation(A, B)
     # Not clamped as in OPCA: nothing comes after it that could make up for classes left too close,
     # and then <mu_t, t_c> alone would decide.
     s = float(linalg.norm(B) / (linalg.norm(A) + eps))
-    turn = (R_z - np.eye(len(R_z))) @ Z.T
-    W = np.vstack([s * (G + (G @ Z) @ turn), mu_t - s * (mu_n + (mu_n @ Z) @ turn)])
+    turn = product(R_z - np.eye(len(R_z)), Z.T)
+    W = s * np.vstack([G, -mu_n])
+    add_product(W, product(W, Z), turn)
+    W[d] += mu_t
     return np.asarray(W / mean_length(E, W))
 
 
 def mean_length(E: Float, W: Float64) -> float:
     """Mean over the batch of |[e | 1] W|."""
     W_lin, b = W[:-1].astype(E.dtype), W[-1].astype(E.dtype)
-    total = sum(float(row_norms(E[rows] @ W_lin + b).sum()) for rows in row_blocks(len(E)))
+    total = sum(float(row_norms(product(E[rows], W_lin) + b).sum()) for rows in row_blocks(len(E)))
     return total / len(E)
 
 

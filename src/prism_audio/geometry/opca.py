@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, row_blocks
+from prism_audio.geometry.products import Float, Float64, add_product, product, row_blocks
 from prism_audio.geometry.sphere import assign, class_means, gate, normalise
 
 SCALE_RANGE = (0.8, 1.2)
@@ -57,20 +57,20 @@ def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
     """
     Q_a, R_a = linalg.qr(A.T, mode="economic", check_finite=False)
     Q_b, R_b = linalg.qr(B.T, mode="economic", check_finite=False)
-    u, sigma, vt = linalg.svd(R_a @ R_b.T, check_finite=False)
+    u, sigma, vt = linalg.svd(product(R_a, R_b.T), check_finite=False)
     rank = int(np.sum(sigma > RANK_TOLERANCE * sigma[0]))
-    U, V = Q_a @ u[:, :rank], Q_b @ vt[:rank].T
+    U, V = product(Q_a, u[:, :rank]), product(Q_b, vt[:rank].T)
 
-    X, cosine, Yt = linalg.svd(U.T @ V, check_finite=False)
-    P, Q = U @ X, V @ Yt.T
+    X, cosine, Yt = linalg.svd(product(U.T, V), check_finite=False)
+    P, Q = product(U, X), product(V, Yt.T)
     N = Q - P * cosine
     sine = np.sqrt(np.einsum("ij,ij->j", N, N))
     turned = sine > PARALLEL  # where the two spans share a direction there is no plane to turn
     N = N[:, turned] / sine[turned]
-    N -= P @ (P.T @ N)
+    add_product(N, P, product(P.T, N), factor=-1.0)
 
     Z = np.hstack([P, N])
-    XtY = X.T @ Yt.T
+    XtY = product(X.T, Yt.T)
     R_z = np.zeros((Z.shape[1], Z.shape[1]))
     R_z[:rank, :rank] = XtY * cosine
     R_z[:rank, rank:] = XtY[:, turned] * sine[turned]
@@ -106,13 +106,14 @@ def align(E: Float, a: Alignment) -> Float:
     # (E - mu_n) R* + mu_t / s = E + [E Z, 1] [(R_z - I) Z^T; mu_t / s - mu_n R*]
     m = len(a.R_z)
     change = np.empty((m + 1, E.shape[1]))
-    change[:m] = (a.R_z - np.eye(m)) @ a.Z.T
-    change[m] = a.mu_t / a.s - a.mu_n - (a.mu_n @ a.Z) @ change[:m]
-    Z, change = a.Z.astype(E.dtype), change.astype(E.dtype)
+    change[:m] = product(a.R_z - np.eye(m), a.Z.T)
+    mu_n = a.mu_n[None]
+    change[m] = a.mu_t / a.s - (mu_n + product(product(mu_n, a.Z), change[:m]))[0]
+    Z, change = np.ascontiguousarray(a.Z, dtype=E.dtype), change.astype(E.dtype)
     for rows in row_blocks(len(E)):
         block = E[rows]
         inside = np.ones((len(block), m + 1), dtype=E.dtype)
-        np.matmul(block, Z, out=inside[:, :m])
+        inside[:, :m] = product(block, Z)
         add_product(block, inside, change)
         normalise(block, out=block)
     return E

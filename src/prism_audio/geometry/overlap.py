@@ -5,9 +5,8 @@
 
 G is the gain of the deflation: I - V V^T for the cut of CCVD, or the soft gain. A class that is
 recognised by a rich spread loses with it what it is recognised by. The paper's rank rule says when
-some overlap is unavoidable: rank(S_c) + K > d, with K = d - tr(G) directions deflated. It needs more
-than d - K clips of one class before it can hold, so the fraction is the evidence that batches of
-ordinary size can give.
+some overlap is unavoidable: rank(S_c) + K > d, with K = d - tr(G) directions deflated. It says nothing
+of how much, and of few clips it cannot hold; the fraction is the evidence.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from prism_audio.geometry.sphere import Labels, class_means
 
 # A class whose spread is measured on fewer clips says nothing about the class.
 MEMBERS = 5
-# Standard deviations (robust ones) above the other classes that mark a class.
-OUTLIER = 2.0
+# A class in the trap keeps less than this part of what classes usually keep.
+SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,15 @@ class Overlap:
     def trapped(self) -> NDArray[np.bool_]:
         """For every class whether it sits in the trap.
 
-        It does by the rank rule, or where it loses far more of its spread than the classes of this
-        batch usually do: :data:`OUTLIER` robust standard deviations above their median.
+        It does where it keeps less than :data:`SHARE` of what the classes of this batch usually
+        keep of their spread (the median). The rank rule takes no part: in a large batch every
+        class has full rank, and it holds for all of them.
         """
         counted = (self.members >= MEMBERS) & np.isfinite(self.removed)
-        if counted.sum() < 3:
-            return self.rank_rule
-        median = np.median(self.removed[counted])
-        deviation = 1.4826 * np.median(np.abs(self.removed[counted] - median))
-        far = np.nan_to_num(self.removed, nan=-np.inf) > median + OUTLIER * max(deviation, 0.01)
-        return np.asarray(self.rank_rule | (counted & far))
+        if not counted.any():
+            return np.zeros(len(self.removed), dtype=bool)
+        kept = 1 - np.where(counted, self.removed, 0.0)
+        return np.asarray(kept < SHARE * np.median(kept[counted]))
 
 
 def cut(V: Float) -> Float64:

@@ -1,12 +1,14 @@
-"""Matrix products for long row-major matrices: in place, in float64 where they are sums over rows.
+"""Matrix products for long row-major matrices: on one pool of threads, in place where it helps.
 
-SciPy's BLAS is used where it saves a temporary: out <- out + f A B in one call. BLAS is column-major;
-a transposed view of a row-major matrix is the same memory, and (A B)^T = B^T A^T.
+NumPy and SciPy each bring a BLAS with threads of its own, and the idle threads of one spin for a while
+and take the cores from the other. The factorisations we need are SciPy's, so the products go there
+too. BLAS is column-major; a transposed view of a row-major matrix is the same memory, and
+(A B)^T = B^T A^T. Sums over rows are carried from block to block in float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from scipy.linalg import blas
 Float = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 2048
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -25,26 +27,70 @@ def row_blocks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK_ROWS, n))
 
 
-def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> None:
-    """out <- out + factor A B, in place; all three row-major and of one type."""
-    gemm = blas.sgemm if out.dtype == np.float32 else blas.dgemm
-    result = gemm(factor, B.T, A.T, beta=1.0, c=out.T, overwrite_c=1)
-    if result.base is not out and not np.shares_memory(result, out):
-        out[...] = result.T  # some argument was not row-major, so BLAS worked on a copy
+def product(A: NDArray[Any], B: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """A B, into the row-major ``out`` if given."""
+    if out is None:
+        out = np.empty((A.shape[0], B.shape[1]), dtype=A.dtype)
+    return _gemm(1.0, A, B, 0.0, out)
+
+
+def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:
+    """out <- out + factor A B, in place."""
+    return _gemm(factor, A, B, 1.0, out)
 
 
 def sum_of_products(A: Float, B: Float) -> Float64:
-    """A^T B over all rows, carried from block to block in float64."""
+    """A^T B over all rows."""
     total = np.zeros((A.shape[1], B.shape[1]))
+    part = np.empty(total.shape, dtype=A.dtype)
     for rows in row_blocks(len(A)):
-        total += A[rows].T @ B[rows]
+        total += product(A[rows].T, B[rows], out=part)
     return total
 
 
-def gram(A: Float) -> Float64:
-    """A^T A over all rows, carried from block to block in float64."""
-    total = np.zeros((A.shape[1], A.shape[1]))
+def column_sums(A: Float) -> Float64:
+    """1^T A over all rows, shape (d,)."""
+    total = np.zeros(A.shape[1])
     for rows in row_blocks(len(A)):
-        block = A[rows]
-        total += block.T @ block
+        total += A[rows].sum(axis=0)
     return total
+
+
+def gram(blocks: Iterable[Float], d: int) -> Float64:
+    """A^T A over blocks of rows (n, d): half the work of a product, because it is symmetric."""
+    upper = np.zeros((d, d), order="F")
+    for block in blocks:
+        syrk = blas.ssyrk if block.dtype == np.float32 else blas.dsyrk
+        upper += syrk(1.0, np.ascontiguousarray(block).T)
+    return symmetric(upper)
+
+
+def symmetric(triangle: Float64) -> Float64:
+    """The symmetric matrix of which ``triangle`` holds one triangle and zeros."""
+    whole = triangle + triangle.T
+    whole.flat[:: len(whole) + 1] *= 0.5
+    return np.ascontiguousarray(whole)
+
+
+def inner(A: Float64, B: Float64) -> float:
+    """Sum of the products of all entries."""
+    return float(np.einsum("ij,ij->", A, B))
+
+
+def _gemm(factor: float, A: Float, B: Float, beta: float, out: Float) -> Float:
+    if A.shape[1] == 0 or out.size == 0:  # BLAS knows no empty matrices
+        if beta == 0:
+            out[...] = 0
+        return out
+    gemm = blas.sgemm if out.dtype == np.float32 else blas.dgemm
+    a, trans_a = _column_major(B)
+    b, trans_b = _column_major(A)
+    result = gemm(factor, a, b, beta, out.T, trans_a=trans_a, trans_b=trans_b, overwrite_c=1)
+    if result.base is not out and not np.may_share_memory(result, out):
+        out[...] = result.T  # ``out`` was not row-major, so BLAS filled a copy
+    return out
+
+
+def _column_major(X: Float) -> tuple[Float, int]:
+    """X^T as BLAS takes it without a copy: a column-major array, and whether to transpose it."""
+    return (X, 1) if X.flags.f_contiguous and not X.flags.c_contiguous else (X.T, 0)

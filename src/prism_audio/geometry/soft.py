@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.geometry.ccvd import find_scatter
-from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.products import Float, Float64, product, row_blocks
 from prism_audio.geometry.sphere import normalise
 
 
@@ -29,14 +29,14 @@ def soft_gain(S_W: Float64, rho: float) -> Float64:
         return np.eye(d)
     values, vectors = linalg.eigh(S_W, check_finite=False)
     gain = np.sqrt(floor / (np.maximum(values, 0) + floor))
-    return np.asarray((vectors * gain) @ vectors.T)
+    return product(vectors * gain, vectors.T)
 
 
 def weigh(E: Float, gain: Float64) -> Float:
     """normalize(E gain), in place."""
     matrix = gain.astype(E.dtype)
     for rows in row_blocks(len(E)):
-        E[rows] = normalise(E[rows] @ matrix)
+        E[rows] = normalise(product(E[rows], matrix))
     return E
 
 

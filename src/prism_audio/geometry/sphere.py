@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.products import Float, Float64, product, row_blocks
 
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -38,7 +38,7 @@ def normalise(X: Float, out: Float | None = None) -> Float:
 
 
 def unit_rows(X: Float) -> Float:
-    """A copy of finite ``X`` with unit rows, whatever the size of its entries.
+    """Finite ``X`` with unit rows, row-major; ``X`` itself if it is that already. To be read only.
 
     Rows of unit length to rounding are kept bit for bit, so that normalising twice changes nothing.
     Rows whose squares do not fit the float type are scaled by their largest entry first, so that
@@ -53,7 +53,7 @@ def unit_rows(X: Float) -> Float:
         squares = np.einsum("ij,ij->i", X, X)
     norms = np.sqrt(squares)
     norms[(norms == 0) | (np.abs(norms - 1) <= 32 * kind.eps)] = 1
-    return np.asarray(X / norms[:, None])
+    return np.ascontiguousarray(X if (norms == 1).all() else X / norms[:, None])
 
 
 def assign(E: Float, T: Float) -> tuple[Labels, Float]:
@@ -62,7 +62,7 @@ def assign(E: Float, T: Float) -> tuple[Labels, Float]:
     y = np.empty(N, dtype=np.intp)
     kappa = np.empty(N, dtype=E.dtype)
     for rows in row_blocks(N):
-        L = E[rows] @ T.T
+        L = product(E[rows], T.T)
         L.argmax(axis=1, out=y[rows])
         kappa[rows] = np.take_along_axis(L, y[rows, None], axis=1)[:, 0]
     return y, kappa
@@ -73,7 +73,7 @@ def assign_folded(E: Float, head: Float64) -> Labels:
     A, b = head[:-1].astype(E.dtype), head[-1].astype(E.dtype)
     y = np.empty(len(E), dtype=np.intp)
     for rows in row_blocks(len(E)):
-        L = E[rows] @ A
+        L = product(E[rows], A)
         L += b
         L.argmax(axis=1, out=y[rows])
     return y
