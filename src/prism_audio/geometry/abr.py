@@ -65,7 +65,9 @@ def factor_ridge(E: Float, lam: float) -> Ridge:
     factor = linalg.cholesky(A, lower=True, check_finite=False)
     inverse, _ = lapack.dpotri(factor, lower=1)
     inverse = symmetric(inverse)
-    return Ridge(G, inverse, lam, float(linalg.norm(A, 1) * linalg.norm(inverse, 1)))
+    return Ridge(
+        G, inverse, lam, float(np.abs(A).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max())
+    )
 
 
 def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64) -> Float64:

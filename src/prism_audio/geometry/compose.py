@@ -14,11 +14,10 @@ paper.
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.ccvd import scatter_within
 from prism_audio.geometry.opca import closest_rotation
-from prism_audio.geometry.products import Float, Float64, add_product, product, row_blocks
+from prism_audio.geometry.products import Float, Float64, add_product, length, product, row_blocks
 from prism_audio.geometry.soft import soft_gain
 from prism_audio.geometry.sphere import Labels, class_means, row_norms
 
@@ -42,7 +41,7 @@ def compose(E: Float, T: Float, y: Labels, *, rho: float, eps: float) -> Float64
     Z, R_z = closest_rotation(A, B)
     # Not clamped as in OPCA: nothing comes after it that could make up for classes left too close,
     # and then <mu_t, t_c> alone would decide.
-    s = float(linalg.norm(B) / (linalg.norm(A) + eps))
+    s = float(length(B) / (length(A) + eps))
     turn = product(R_z - np.eye(len(R_z)), Z.T)
     W = s * np.vstack([G, -mu_n])
     add_product(W, product(W, Z), turn)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, product, row_blocks
+from prism_audio.geometry.products import Float, Float64, add_product, length, product, row_blocks
 from prism_audio.geometry.sphere import assign, class_means, gate, normalise
 
 SCALE_RANGE = (0.8, 1.2)
@@ -96,7 +96,7 @@ def find_alignment(E: Float, T: Float, p: float, eps: float) -> Alignment | None
     mu_n, mu_t = M_n.mean(axis=0), M_t.mean(axis=0)
     A, B = M_n - mu_n, M_t - mu_t
     Z, R_z = closest_rotation(A, B)
-    s = float(np.clip(linalg.norm(B) / (linalg.norm(A) + eps), *SCALE_RANGE))
+    s = float(np.clip(length(B) / (length(A) + eps), *SCALE_RANGE))
     return Alignment(mu_n, mu_t, s, Z, R_z, int(valid.sum()), tau, int(confident.sum()))
 
 

@@ -77,6 +77,11 @@ def inner(A: Float64, B: Float64) -> float:
     return float(np.einsum("ij,ij->", A, B))
 
 
+def length(A: Float64) -> float:
+    """The Frobenius norm; the library's goes to NumPy's BLAS."""
+    return float(np.sqrt(inner(A, A)))
+
+
 def _gemm(factor: float, A: Float, B: Float, beta: float, out: Float) -> Float:
     if A.shape[1] == 0 or out.size == 0:  # BLAS knows no empty matrices
         if beta == 0:
