@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 some inputs failed (they are listed, the rest is done); 2 
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -64,6 +65,12 @@ def main() -> None:
         app()
     except PrismError as error:
         typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except (
+        OSError
+    ) as error:  # standard output cannot be written, and must not be tried again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        typer.echo(f"error: cannot write the output: {error.strerror or error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)

@@ -23,6 +23,8 @@ from prism_audio.geometry.sphere import Labels
 
 CLIPS_HALF, CLIPS_POWER = 7.0, 3.0
 COVERAGE_HALF, COVERAGE_POWER = 0.6, 8.0
+# From here on more clips would change the weight by less than a tenth.
+ENOUGH_CLIPS = 15.0
 # Weights this close to 0 or 1 are called what they are.
 NEGLIGIBLE = 0.02
 
@@ -79,8 +81,8 @@ def judge(y: Labels, C: int) -> Verdict:
         "weight": weight,
     }
     reasons = []
-    if by_clips < 0.9:
-        want = int(np.ceil(2 * CLIPS_HALF * C))
+    if clips < ENOUGH_CLIPS:
+        want = int(np.ceil(ENOUGH_CLIPS * C))
         reasons.append(f"{len(y)} clips for {C} classes are few; {want} or more would do")
     if by_coverage < 0.9:
         reasons.append(f"the batch sounds like about {effective:.0f} of the {C} classes")

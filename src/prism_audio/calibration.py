@@ -1,0 +1,152 @@
+"""Calibrate a place: PRISM on a batch, with the evidence that its adapter's card shows.
+
+What :class:`~prism_audio.estimator.PRISM` learns is kept as it is. Added to the adapter's facts are
+the name of the place, per class the confidence before and after and what deflation took from it, and
+the few numbers by which a stream is told from the calibration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prism_audio.arrays import as_rows
+from prism_audio.batch import Batch
+from prism_audio.classify import judge
+from prism_audio.drift import surroundings
+from prism_audio.errors import AdapterError, InputError
+from prism_audio.geometry import ccvd, opca, overlap, soft
+from prism_audio.geometry.calibrate import Parameters
+from prism_audio.geometry.car import class_confidence
+from prism_audio.geometry.products import Float
+from prism_audio.geometry.sphere import Labels, assign, class_means, row_norms, unit_rows
+from prism_audio.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from prism_audio.adapter import Adapter
+    from prism_audio.estimator import PRISM
+
+
+def estimator(preset: str = "default", car: bool = False) -> PRISM:
+    """The estimator of a preset, with CAR or as the preset has it.
+
+    Call it before anything costly to find out whether there is such a preset.
+    """
+    from prism_audio.estimator import PRESETS, PRISM
+
+    if preset not in PRESETS:
+        raise InputError(f"preset {preset!r} is unknown; choose one of {', '.join(PRESETS)}")
+    # CAR acts on the targets of the regression; a composed map would not see it.
+    return PRISM(preset, car=True, compilation="regression") if car else PRISM(preset)
+
+
+def calibrate_place(
+    batch: Batch,
+    words: Vocabulary,
+    *,
+    place: str = "",
+    preset: str = "default",
+    car: bool = False,
+) -> Adapter:
+    """The adapter of a place from unlabelled rows and the classes to tell apart.
+
+    Parameters
+    ----------
+    batch : Batch
+        What was recorded there.
+    words : Vocabulary
+        The classes.
+    place : str
+        A name for the adapter's card.
+    preset, car : str, bool
+        See :func:`estimator`.
+    """
+    refuse_other_encoder(words, batch.fingerprint, batch.encoder)
+    model = estimator(preset, car).fit(
+        batch.embeddings, prototypes=words.prototypes, labels=words.labels
+    )
+    adapter = model.adapter_
+    facts: dict[str, Any] = {
+        "place": place,
+        **adapter.facts,
+        "row": batch.row,
+        "classes": class_evidence(batch.embeddings, adapter, model.parameters_),
+        "surroundings": surroundings(batch.embeddings, model.labels_, len(words.labels)),
+    }
+    seconds = batch.end - batch.start
+    if np.isfinite(seconds).any():
+        facts["seconds"] = round(float(np.nanmedian(seconds)), 3)
+    return replace(
+        adapter,
+        encoder=words.encoder or batch.encoder,
+        encoder_fingerprint=words.encoder_fingerprint or batch.fingerprint,
+        prompts=words.prompts,
+        prompts_fingerprint=words.prompts_fingerprint,
+        facts=facts,
+    )
+
+
+def refuse_other_encoder(
+    made: Vocabulary | Adapter, fingerprint: str, encoder: str, what: str = "the classes"
+) -> None:
+    """Raise where ``what`` was made for another encoder than the one embeddings come from."""
+    mine = made.encoder_fingerprint
+    if mine and fingerprint and mine != fingerprint:
+        raise AdapterError(
+            f"{what}: made for the encoder {made.encoder} ({mine[:12]}), and these embeddings are "
+            f"by {encoder} ({fingerprint[:12]}), which is another space. Calibrate the place again "
+            "('prism calibrate'), or use the encoder it was made for (--encoder)"
+        )
+
+
+def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> dict[str, list[Any]]:
+    """Per class, in the order of the labels: clips and confidence before and after, what was lost.
+
+    ``removed`` is the fraction of the class's spread that the deflation takes away, and ``trapped``
+    whether that marks it as a victim of the Polyphonic Trap
+    (:mod:`prism_audio.geometry.overlap`). Both are found under the final labels on the rows as the
+    encoder gave them, aligned with the text where the map was regressed from rounds: later rounds
+    see rows that are deflated already.
+    """
+    rows = unit_rows(as_rows(E, "E")[0])
+    T = adapter.prototypes.astype(rows.dtype)
+    C = len(T)
+    said = judge(adapter, rows, 1)
+    after = said.order[:, 0]
+    evidence: dict[str, list[Any]] = {}
+    for when, (y, kappa) in (("before", assign(rows, T)), ("after", (after, said.scores[:, 0]))):
+        confidence, occurs = class_confidence(kappa, y, C)
+        evidence[f"clips_{when}"] = np.bincount(y, minlength=C).tolist()
+        evidence[f"confidence_{when}"] = _rounded(np.where(occurs, confidence, np.nan))
+    if adapter.facts.get("verdict") != "zero-shot" and params.deflation != "none":
+        sounding = row_norms(rows) > 0
+        lost = _overlap(rows[sounding], T, after[sounding], params)
+        evidence["removed"] = _rounded(lost.removed)
+        evidence["rank"] = lost.rank.tolist()
+        evidence["rank_rule"] = lost.rank_rule.tolist()
+        evidence["trapped"] = lost.trapped.tolist()
+    return evidence
+
+
+def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Overlap:
+    """Overlap with the gain that the final map holds, on the rows that it is applied to."""
+    C = len(T)
+    if params.compilation == "composition":
+        every = np.ones(len(rows), dtype=bool)
+        mu_c, _ = class_means(rows, y, C, every.astype(rows.dtype))
+        S_W = ccvd.scatter_within(rows, y, mu_c, every)
+        return overlap.class_overlap(rows, y, C, soft.soft_gain(S_W, params.rho))
+    aligned = opca.opca(rows, T, p=params.p, eps=params.eps) if params.opca else rows
+    scatter = ccvd.find_scatter(aligned, T, params.q)
+    if params.deflation == "hard":
+        gain = overlap.cut(ccvd.noise_subspace(scatter, params.K, params.eps, rows.dtype))
+    else:
+        gain = soft.soft_gain(scatter.S_W, params.rho)
+    return overlap.class_overlap(aligned, y, C, gain)
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    """Numbers for JSON: four places, None where there is none."""
+    return [round(float(value), 4) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,185 @@
+"""Label a batch: a row for every clip, what zero-shot said beside what the adapter says.
+
+>>> rows = classify(batch, adapter)                        # doctest: +SKIP
+>>> rows[0].label, rows[0].score                           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from prism_audio.adapter import Adapter
+from prism_audio.arrays import as_rows
+from prism_audio.batch import Batch
+from prism_audio.errors import InputError
+from prism_audio.geometry.products import row_blocks
+
+UNKNOWN = "unknown"
+
+
+class Row(NamedTuple):
+    """One row of the result; scores are cosines.
+
+    Attributes
+    ----------
+    file : str
+        The recording.
+    start, end : float or None
+        Where in it, in seconds.
+    zero_shot, zero_shot_score : str, float
+        What the encoder alone says.
+    label, score : str, float
+        What the adapter says; ``unknown`` where the best score is below the threshold.
+    runner_up, margin : str or None, float or None
+        The second best class and how far it is behind; None where there is one class.
+    top : tuple of (str, float)
+        The best classes with their scores, as many as were asked for.
+    """
+
+    file: str
+    start: float | None
+    end: float | None
+    zero_shot: str
+    zero_shot_score: float
+    label: str
+    score: float
+    runner_up: str | None
+    margin: float | None
+    top: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def best(self) -> str:
+        """The best class, also where it does not convince."""
+        return self.top[0][0]
+
+    def columns(self, top: int = 0) -> dict[str, Any]:
+        """Name and value of every column of a table, with columns for the ``top`` best classes."""
+        cells = self._asdict()
+        ranked = cells.pop("top")
+        for place, (label, score) in enumerate(ranked[:top], start=1):
+            cells[f"top_{place}"], cells[f"top_{place}_score"] = label, score
+        return cells
+
+
+class Judgement(NamedTuple):
+    """What an adapter says of N rows.
+
+    ``order`` (N, k) holds the best classes, best first, and ``scores`` (N, k) their cosines.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+
+
+def judge(adapter: Adapter, E: Any, k: int = 2) -> Judgement:
+    """The ``k`` best classes of every embedding and their cosines.
+
+    The first is ``adapter.predict``, the folded head's answer, so that every way to a label gives
+    the same one.
+    """
+    rows, _ = as_rows(E, "E", adapter.dim)
+    k = min(k, len(adapter.labels))
+    order = np.empty((len(rows), k), dtype=np.intp)
+    scores = np.empty((len(rows), k))
+    for block in row_blocks(len(rows)):
+        S = adapter.scores(rows[block])
+        first = adapter.predict(rows[block])[:, None]
+        values = np.take_along_axis(S, first, axis=1)
+        np.put_along_axis(S, first, np.inf, axis=1)  # rounding must not push it from its place
+        best = np.argsort(-S, axis=1, kind="stable")[:, :k]
+        order[block] = best
+        scores[block] = np.take_along_axis(S, best, axis=1)
+        scores[block, :1] = values
+    return Judgement(order, scores)
+
+
+def unknown_threshold(adapter: Adapter, given: float | None) -> float | None:
+    """The score below which the answer is ``unknown``: the one given, or the adapter's own."""
+    threshold = adapter.facts.get("unknown_threshold") if given is None else given
+    if threshold is not None and UNKNOWN in adapter.labels:
+        raise InputError(
+            f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
+            "word that class differently, or set no threshold"
+        )
+    return threshold
+
+
+def classify(
+    batch: Batch, adapter: Adapter, *, threshold: float | None = None, top: int = 0
+) -> list[Row]:
+    """Label every row of a batch.
+
+    Parameters
+    ----------
+    batch : Batch
+        The embeddings and where they came from.
+    adapter : Adapter
+        What labels them; ``Adapter.zero_shot`` for plain zero-shot.
+    threshold : float, optional
+        The least cosine that convinces; by default the adapter's own, and where it has none every
+        row gets its best class.
+    top : int
+        Keep this many of the best classes for every row.
+    """
+    threshold = unknown_threshold(adapter, threshold)
+    names = adapter.labels
+    plain = judge(Adapter.zero_shot(adapter.prototypes, names), batch.embeddings, 1)
+    said = judge(adapter, batch.embeddings, max(2, top))
+    rows = []
+    for i, file in enumerate(batch.files):
+        best = [names[c] for c in said.order[i]]
+        scores = [_short(value) for value in said.scores[i]]
+        convinces = threshold is None or said.scores[i, 0] >= threshold
+        two = len(best) > 1
+        rows.append(
+            Row(
+                file,
+                _seconds(batch.start[i]),
+                _seconds(batch.end[i]),
+                names[plain.order[i, 0]],
+                _short(plain.scores[i, 0]),
+                best[0] if convinces else UNKNOWN,
+                scores[0],
+                best[1] if two else None,
+                _short(max(said.scores[i, 0] - said.scores[i, 1], 0.0)) if two else None,
+                tuple(zip(best, scores, strict=True))[: max(1, top)],
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a batch became: how many labels changed, and the counts of the classes.
+
+    ``before`` counts what zero-shot said, ``after`` what the adapter says, ``unknown`` included.
+    """
+
+    rows: int
+    changed: int
+    unknown: int
+    before: Counter[str]
+    after: Counter[str]
+
+
+def summarise(rows: list[Row]) -> Summary:
+    """Count a result."""
+    return Summary(
+        len(rows),
+        sum(row.best != row.zero_shot for row in rows),
+        sum(row.label == UNKNOWN != row.best for row in rows),
+        Counter(row.zero_shot for row in rows),
+        Counter(row.label for row in rows),
+    )
+
+
+def _short(value: float) -> float:
+    return round(float(value), 6)
+
+
+def _seconds(value: float) -> float | None:
+    return round(float(value), 3) if np.isfinite(value) else None

@@ -1,0 +1,66 @@
+"""``prism calibrate``: unlabelled recordings from one place to an adapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prism_audio.cli import options
+
+
+def command(
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A folder or files; a store of 'prism embed'; or .npy .npz .parquet .safetensors "
+            ".pt embeddings."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The adapter: a .safetensors file.")],
+    labels: options.Labels = None,
+    prototypes: options.Prototypes = None,
+    place: options.Place = None,
+    windows: Annotated[
+        bool, typer.Option("--windows", help="Calibrate on windows: for streams and timelines.")
+    ] = False,
+    car: Annotated[
+        bool, typer.Option("--car", help="Confidence-aware regression, against the trap.")
+    ] = False,
+    encoder: options.Encoder = None,
+    prompts: options.Prompts = "paper",
+    preset: options.Preset = "default",
+    as_json: options.Json = False,
+) -> None:
+    """Look at unlabelled recordings once and keep the correction of their place in a file.
+
+    The file then works for every new clip: prism classify --adapter, prism listen
+    --adapter, prism export. Where the recordings cannot carry a correction the
+    verdict says so, and the file holds plain zero-shot.
+
+    Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
+    """
+    from prism_audio.calibration import calibrate_place, estimator
+    from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
+    from prism_audio.cli.gather import gather_batch, gather_words, place_of
+    from prism_audio.cli.inspect import document, show
+    from prism_audio.tables import check_output
+
+    check_output(out, (".safetensors",))
+    with orderly_stop(f"stopped; {printable(out)} was not written"):
+        words = gather_words(
+            recordings, labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
+        )
+        estimator(preset, car)
+        batch = gather_batch(recordings, words, windows=windows)
+        adapter = calibrate_place(
+            batch, words.vocabulary, place=place_of(recordings, place), preset=preset, car=car
+        )
+    adapter.save(out)
+    if as_json:
+        say_json({"adapter": printable(out), **document(adapter)})
+    else:
+        show(adapter)
+    note(f"wrote {printable(out)}")
+    end(batch.failures)

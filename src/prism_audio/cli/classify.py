@@ -1,0 +1,208 @@
+"""``prism classify``: recordings to labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prism_audio.cli import options
+
+if TYPE_CHECKING:
+    from prism_audio.adapter import Adapter
+    from prism_audio.classify import Row
+    from prism_audio.timeline import FileEvent
+
+
+def command(
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(help="A folder or files; or a store of 'prism embed', or an array file."),
+    ],
+    labels: options.Labels = None,
+    adapter: options.AdapterFile = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write all rows to .csv, .json or .parquet.")
+    ] = None,
+    save_adapter: options.SaveAdapter = None,
+    no_adapt: Annotated[
+        bool, typer.Option("--no-adapt", help="Plain zero-shot: calibrate nothing.")
+    ] = False,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Label every window and merge them into events.")
+    ] = False,
+    confirm: Annotated[
+        int, typer.Option(min=1, help="Windows in a row that make an event (with --timeline).")
+    ] = 1,
+    threshold: options.Threshold = None,
+    top: Annotated[
+        int, typer.Option(min=0, help="Also give the so many best classes of every row.")
+    ] = 0,
+    place: options.Place = None,
+    encoder: options.Encoder = None,
+    prompts: options.Prompts = "paper",
+    preset: options.Preset = "default",
+    as_json: options.Json = False,
+) -> None:
+    """Label recordings from one place: calibrate on all of them, then label each.
+
+    The summary says how many labels that changed, and whether the batch could
+    carry a calibration; where it could not, the labels are plain zero-shot.
+    Recordings that cannot be read are listed at the end (exit code 1).
+
+    Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
+    """
+    from prism_audio.calibration import calibrate_place, estimator
+    from prism_audio.classify import classify
+    from prism_audio.cli.console import end, note, orderly_stop, printable
+    from prism_audio.cli.gather import gather_batch, gather_words, place_of
+    from prism_audio.errors import InputError
+    from prism_audio.tables import SUFFIXES, check_output, write_table
+    from prism_audio.timeline import FileEvent, events_by_file
+
+    if no_adapt and (adapter or save_adapter):
+        raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
+    if adapter and save_adapter:
+        raise InputError("--adapter calibrates nothing, so there is nothing for --save-adapter")
+    if out:
+        check_output(out, SUFFIXES)
+    if save_adapter:
+        check_output(save_adapter, (".safetensors",))
+    with orderly_stop("stopped; nothing was written"):
+        words = gather_words(
+            recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+        )
+        used = words.vocabulary.adapter() if no_adapt else words.adapter
+        if used is None:
+            estimator(preset)
+        batch = gather_batch(recordings, words, windows=timeline)
+        if used is None:
+            used = calibrate_place(
+                batch, words.vocabulary, place=place_of(recordings, place), preset=preset
+            )
+        rows = classify(batch, used, threshold=threshold, top=top)
+    events = events_by_file(rows, confirm) if timeline else None
+    if timeline and used.facts.get("row") == "clip":
+        note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
+    # First on the screen: a disk that turns out to be full then takes less with it.
+    if as_json:
+        _print_json(rows, events, used, top, batch.failures)
+    else:
+        _print(rows, events, used, batch.row, recordings, out)
+    if save_adapter:
+        used.save(save_adapter)
+        note(f"wrote {printable(save_adapter)}")
+    if out:
+        cells = [row.columns(top) for row in rows]
+        write_table(out, list(cells[0]), cells)
+        note(f"wrote {printable(out)}")
+    if out and events is not None:
+        beside = out.with_suffix(f".events{out.suffix}")
+        write_table(beside, FileEvent._fields, [event._asdict() for event in events])
+        note(f"wrote {printable(beside)}")
+    end(batch.failures)
+
+
+def _print_json(
+    rows: list[Row],
+    events: list[FileEvent] | None,
+    adapter: Adapter,
+    top: int,
+    failures: list[tuple[str, str]],
+) -> None:
+    from prism_audio.classify import summarise
+    from prism_audio.cli.console import printable, say_json
+
+    summary = summarise(rows)
+    document: dict[str, Any] = {
+        "rows": [row.columns(top) for row in rows],
+        "summary": {
+            "rows": summary.rows,
+            "changed": summary.changed,
+            "unknown": summary.unknown,
+            "before": dict(summary.before),
+            "after": dict(summary.after),
+            "verdict": verdict_of(adapter),
+            "reasons": adapter.facts.get("reasons", []),
+        },
+        "failures": [
+            {"file": printable(file), "reason": printable(reason)} for file, reason in failures
+        ],
+    }
+    if events is not None:
+        document["events"] = [event._asdict() for event in events]
+    say_json(document)
+
+
+def _print(
+    rows: list[Row],
+    events: list[FileEvent] | None,
+    adapter: Adapter,
+    what: str,
+    recordings: list[Path],
+    out: Path | None,
+) -> None:
+    from prism_audio.classify import summarise
+    from prism_audio.cli.console import printable, say
+    from prism_audio.cli.tables import number, show_table
+
+    # A folder that was typed need not be read again in every line.
+    only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
+    prefix = printable(only).rstrip("/") + "/" if only else ""
+    rest = f"all go to {printable(out)}" if out else "-o rows.csv writes all"
+    if events is None:
+        show_table(
+            ("file", "label", "score", "margin", "runner-up", "zero-shot"),
+            [
+                (
+                    row.file.removeprefix(prefix),
+                    row.label,
+                    number(row.score),
+                    number(row.margin),
+                    row.runner_up or "",
+                    "same" if row.zero_shot == row.best else row.zero_shot,
+                )
+                for row in rows
+            ],
+            numbers=("score", "margin"),
+            rest=rest,
+        )
+    else:
+        show_table(
+            ("file", "from", "to", "label", "score"),
+            [
+                (
+                    event.file.removeprefix(prefix),
+                    number(event.start),
+                    number(event.end),
+                    event.label,
+                    number(event.score),
+                )
+                for event in events
+            ],
+            numbers=("from", "to", "score"),
+            rest=rest,
+        )
+    summary = summarise(rows)
+    say("")
+    show_table(
+        ("class", "zero-shot", "now"),
+        [
+            (label, str(summary.before[label]), str(summary.after[label]))
+            for label, _ in (summary.after + summary.before).most_common()
+        ],
+        numbers=("zero-shot", "now"),
+    )
+    say("")
+    share = f"{summary.changed} of {summary.rows} labels changed"
+    unsure = f"; {summary.unknown} {what}s are unknown" if summary.unknown else ""
+    say(share + unsure)
+    say(f"verdict: {verdict_of(adapter)}")
+    for reason in adapter.facts.get("reasons", []):
+        say(f"  {reason}")
+
+
+def verdict_of(adapter: Adapter) -> str:
+    """The verdict of the calibration; where there was none, zero-shot."""
+    return str(adapter.facts.get("verdict") or "zero-shot")

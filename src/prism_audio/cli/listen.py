@@ -1,0 +1,135 @@
+"""``prism listen``: label sound while it comes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prism_audio.cli import options
+
+if TYPE_CHECKING:
+    from prism_audio.encoders.base import Float32
+
+# Seconds: the window that an adapter of long recordings suggests would answer too late.
+LONGEST = 10.0
+
+
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(help="A recording; '-' for raw samples on standard input; or 'mic'."),
+    ] = "mic",
+    labels: options.Labels = None,
+    adapter: options.AdapterFile = None,
+    warmup: Annotated[
+        int, typer.Option(min=0, help="Calibrate on the first so many windows, then switch over.")
+    ] = 0,
+    window: Annotated[
+        float | None, typer.Option(help="Seconds of sound behind an answer; see above.")
+    ] = None,
+    hop: Annotated[
+        float | None, typer.Option(help="Seconds between answers; the encoder's own by default.")
+    ] = None,
+    confirm: Annotated[
+        int, typer.Option(min=1, help="Answers in a row that must agree to make an event.")
+    ] = 2,
+    every: Annotated[
+        bool, typer.Option("--every", help="Print every answer, not events alone.")
+    ] = False,
+    threshold: options.Threshold = None,
+    rate: Annotated[
+        int | None, typer.Option(help="Hz of the samples on standard input; needed with '-'.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="Their form: s16le, s32le or f32le.")
+    ] = "s16le",
+    channels: Annotated[int, typer.Option(min=1, help="Their channels, interleaved.")] = 1,
+    device: Annotated[
+        str | None, typer.Option(help="Microphone, by name or number; see python -m sounddevice.")
+    ] = None,
+    save_adapter: options.SaveAdapter = None,
+    place: options.Place = None,
+    encoder: options.Encoder = None,
+    prompts: options.Prompts = "paper",
+    preset: options.Preset = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON document a line.")] = False,
+) -> None:
+    """Label a stream: the microphone, a recording, or raw samples on standard input.
+
+    Every window is labelled by itself; an event is printed once enough windows in
+    a row agree on it. The window is as long as the clips of the adapter's
+    calibration, or the encoder's own where there was none. --warmup begins with
+    zero-shot, calibrates on what it hears, and says when it switches. A notice
+    comes when the sound no longer looks like the calibration. Ctrl-C ends it.
+
+    Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -a site.safetensors[/bold]
+    """
+    from prism_audio.calibration import estimator
+    from prism_audio.cli.console import end, orderly_stop
+    from prism_audio.cli.gather import gather_words
+    from prism_audio.cli.notices import JsonTeller, Teller
+    from prism_audio.errors import AudioError, InputError
+    from prism_audio.stream import Listener, Pace, Switched
+    from prism_audio.tables import check_output
+
+    if save_adapter and not warmup:
+        raise InputError("--save-adapter keeps what a --warmup N has found; give both")
+    if save_adapter:
+        check_output(save_adapter, (".safetensors",))
+    if source == "-" and rate is None:
+        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
+    if source not in ("-", "mic") and not Path(source).is_file():
+        raise InputError(f"{source}: there is no such recording")
+    failures: list[tuple[str | Path, str]] = []
+    with orderly_stop("stopped"):
+        words = gather_words(None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts)
+        if warmup:
+            estimator(preset)
+        tower = words.encoder
+        assert tower is not None
+        used = words.adapter or words.vocabulary.adapter()
+        if window is None:
+            window = max(tower.window, min(used.facts.get("seconds", 0.0), LONGEST))
+        pace = Pace.fit(tower, window, hop, confirm)
+        listener = Listener(
+            tower,
+            used,
+            pace,
+            threshold=threshold,
+            warmup=warmup,
+            preset=preset,
+            place=place or ("" if source in ("-", "mic") else Path(source).name),
+        )
+        teller = (JsonTeller if as_json else Teller)(listener, every)
+        teller.settings(source, warmup)
+        blocks = _blocks(source, tower.rate, rate or 0, form, channels, device)
+        began = time.process_time()
+        try:
+            for notice in listener.hear(blocks):
+                teller.take(notice)
+                if save_adapter and isinstance(notice, Switched):
+                    teller.wrote(notice.adapter.save(save_adapter))
+        except AudioError as error:
+            failures.append((source, str(error).removeprefix(f"{source}: ")))
+        finally:
+            # Processor time, of all threads: waiting for a microphone costs none.
+            teller.summary(time.process_time() - began)
+    end(failures)
+
+
+def _blocks(
+    source: str, to_rate: int, rate: int, form: str, channels: int, device: str | None
+) -> Iterator[Float32]:
+    from prism_audio.audio.decode import stream
+    from prism_audio.live import microphone_blocks, pcm_blocks
+
+    if source == "-":
+        return pcm_blocks(sys.stdin.buffer, rate, to_rate, form=form, channels=channels)
+    if source == "mic":
+        return microphone_blocks(to_rate, device)
+    return stream(source, to_rate)

@@ -1,0 +1,44 @@
+"""Options that several commands share, each worded once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels", "-l", help='What to listen for: "dog bark, siren", or a .txt or .csv file.'
+    ),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(help="What embeds: concepts (the default), a CLAP hub id, or a model's path."),
+]
+Prompts = Annotated[
+    str, typer.Option(help="Sentences that labels are put into: paper, plain, or a file of yours.")
+]
+Preset = Annotated[str, typer.Option(help="Parameters: default, paper or released.")]
+Place = Annotated[
+    str | None,
+    typer.Option(help="Name of the place, kept in the adapter; the folder's by default."),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(min=-1.0, max=1.0, help="Answer 'unknown' where no cosine reaches this."),
+]
+AdapterFile = Annotated[
+    Path | None,
+    typer.Option("--adapter", "-a", help="Use this saved adapter; calibrate nothing."),
+]
+SaveAdapter = Annotated[
+    Path | None,
+    typer.Option(help="Keep the calibration in this .safetensors file."),
+]
+Prototypes = Annotated[
+    Path | None,
+    typer.Option(help="Text vectors of the classes: .npy .npz .parquet .safetensors .pt"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

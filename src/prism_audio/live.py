@@ -1,0 +1,101 @@
+"""Sound that has no end yet: raw PCM from a pipe, and the microphone, as mono blocks at a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from queue import Empty, Queue
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from prism_audio.audio.signal import Float32, check_rate, fault, resampled, to_mono
+from prism_audio.errors import AudioError, InputError, PrismError
+
+# Form of a sample: its type, and what full scale is.
+FORMATS = {"s16le": ("<i2", 2.0**15), "s32le": ("<i4", 2.0**31), "f32le": ("<f4", 1.0)}
+# Short enough that a window is heard as soon as it is over.
+BLOCK_SECONDS = 0.1
+
+
+def pcm_blocks(
+    file: BinaryIO, rate: int, to_rate: int, *, form: str = "s16le", channels: int = 1
+) -> Iterator[Float32]:
+    """Raw interleaved samples from an open file or pipe, as mono float32 blocks at ``to_rate``.
+
+    Parameters
+    ----------
+    file : binary file
+        Read to its end. A sample that the end cuts in two is dropped.
+    rate, to_rate : int
+        The rate of the samples and the one wanted, in Hz.
+    form : str
+        ``s16le``, ``s32le`` or ``f32le``.
+    channels : int
+        They are averaged.
+    """
+    rate = check_rate(rate, "The sampling rate of the stream")
+    if form not in FORMATS:
+        raise InputError(f"the format {form!r} is unknown; choose one of {', '.join(FORMATS)}")
+    if channels < 1:
+        raise InputError(f"{channels} channels were given; a stream has at least one")
+    yield from resampled(_pcm(file, rate, form, channels), rate, to_rate)
+
+
+def _pcm(file: BinaryIO, rate: int, form: str, channels: int) -> Iterator[Float32]:
+    kind, full_scale = FORMATS[form]
+    frame = np.dtype(kind).itemsize * channels
+    done, held = 0, b""
+    while data := file.read(max(1, round(BLOCK_SECONDS * rate)) * frame):
+        held += data
+        whole = len(held) - len(held) % frame
+        samples = np.frombuffer(held[:whole], kind).reshape(-1, channels) / full_scale
+        held = held[whole:]
+        if reason := fault(samples, rate, done):
+            raise AudioError(
+                f"standard input: {reason}. Check --format, --rate and --channels: "
+                f"they say {form}, {rate} Hz, {channels}"
+            )
+        done += len(samples)
+        if len(samples):
+            yield to_mono(samples)
+
+
+def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float32]:
+    """What the microphone hears, as mono float32 blocks at ``to_rate``, without end."""
+    try:
+        import sounddevice
+    except ImportError:
+        raise PrismError(
+            "the microphone needs the package sounddevice: pip install 'prism-audio[mic]'; "
+            "or pipe raw samples in: arecord -f S16_LE -r 16000 | prism listen - --rate 16000"
+        ) from None
+    except OSError as error:  # the package is there, the system's PortAudio is not
+        raise PrismError(
+            f"the microphone cannot be used: {error}; install PortAudio (Debian: libportaudio2)"
+        ) from None
+    chosen = int(device) if device is not None and device.isdecimal() else device
+    try:
+        rate = int(sounddevice.query_devices(chosen, "input")["default_samplerate"])
+        yield from resampled(_microphone(sounddevice, chosen, rate), rate, to_rate)
+    except (sounddevice.PortAudioError, ValueError) as error:
+        raise PrismError(
+            f"the microphone {'' if device is None else device + ' '}cannot be used: {error}; "
+            "'python -m sounddevice' lists the devices"
+        ) from None
+
+
+def _microphone(sounddevice: Any, device: str | int | None, rate: int) -> Iterator[Float32]:
+    heard: Queue[Float32] = Queue()
+    with sounddevice.InputStream(
+        samplerate=rate,
+        channels=1,
+        dtype="float32",
+        device=device,
+        blocksize=round(BLOCK_SECONDS * rate),
+        callback=lambda samples, frames, time, status: heard.put(samples[:, 0].copy()),
+    ):
+        while True:
+            # Without a timeout Ctrl-C would not get through on every system.
+            with suppress(Empty):
+                yield heard.get(timeout=0.5)

@@ -1,0 +1,109 @@
+"""TDA, the training-free dynamic adapter, as published: a stream fills two small caches.
+
+    positive:  + alpha sum_k exp(-beta (1 - <e, k>)) onehot(y_k)         alpha = 2,    beta = 5
+    negative:  - alpha sum_k exp(-beta (1 - <e, k>)) [lo < p_k < hi]     alpha = .117, beta = 1
+    logits  =  s <e, t_c> + positive - negative
+
+Every clip is put into the caches first and scored with them then. The positive cache keeps for every
+predicted class the 3 features of the lowest entropy. The negative one keeps 2 for every class among
+the clips whose entropy lies between .2 and .5 of its maximum; its value says which classes such an
+unsure clip probably is *not*: those of a probability between .03 and 1.
+
+Source: Karmanov et al., "Efficient Test-Time Adaptation of Vision-Language Models", CVPR 2024.
+Deviations: one view of a clip, where the paper averages augmented views of an image; one setting for
+all data. It is a stream: the order of the clips changes the labels. ``predict`` freezes the caches as
+the stream left them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism_audio.geometry.products import Float64
+from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, highest
+from prism_audio.methods.posterior import CLIP_SCALE, entropy, log_posterior, resolve_scale
+
+
+class Cache:
+    """For each of ``C`` classes up to ``shots`` keys (d,) with values (C,), the surest ones."""
+
+    def __init__(self, C: int, shots: int, d: int, alpha: float, beta: float) -> None:
+        self.alpha, self.beta = alpha, beta
+        self.entropies = np.full((C, shots), np.inf)  # infinite where a place is free
+        self.keys = np.zeros((C, shots, d))
+        self.values = np.zeros((C, shots, C))  # zero where a place is free: it adds nothing
+
+    def offer(self, c: int, key: Float64, value: Float64, h: float) -> None:
+        """Keep the clip if its class has a free place or one that is less sure."""
+        worst = int(self.entropies[c].argmax())
+        if h < self.entropies[c, worst]:
+            self.entropies[c, worst] = h
+            self.keys[c, worst] = key
+            self.values[c, worst] = value
+
+    def score(self, E: Float64) -> Float64:
+        """alpha exp(-beta (1 - <e, k>)) summed over the cache by value, shape (M, C)."""
+        C, shots, d = self.keys.shape
+        affinity = np.exp(self.beta * (E @ self.keys.reshape(-1, d).T - 1))
+        return np.asarray(self.alpha * (affinity @ self.values.reshape(C * shots, C)))
+
+
+@dataclass(frozen=True)
+class TDA(RowMethod):
+    """Streaming caches of sure and unsure clips.
+
+    Parameters
+    ----------
+    scale : float or "matched"
+        Scale of the softmax and of the text's logits; see :mod:`prism_audio.methods.posterior`.
+    shots, alpha, beta : positive cache
+        Places for a class, weight and sharpness.
+    negative_shots, negative_alpha, negative_beta : negative cache
+        The same for the negative one.
+    unsure : (float, float)
+        Entropies, as fractions of the maximum, between which a clip goes into the negative cache.
+    mask : (float, float)
+        Probabilities between which a class counts as denied by such a clip.
+    """
+
+    scale: float | str = CLIP_SCALE
+    shots: int = 3
+    alpha: float = 2.0
+    beta: float = 5.0
+    negative_shots: int = 2
+    negative_alpha: float = 0.117
+    negative_beta: float = 1.0
+    unsure: tuple[float, float] = (0.2, 0.5)
+    mask: tuple[float, float] = (0.03, 1.0)
+
+    name = "tda"
+    origin = "Karmanov et al., CVPR 2024"
+    kind = Kind.BLIND
+    streaming = True
+
+    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+        (C, d), N = T.shape, len(E)
+        cosines = E @ T.T
+        s = resolve_scale(cosines, self.scale)
+        log_p = log_posterior(s * cosines)
+        H, y, p = entropy(log_p), log_p.argmax(axis=1), np.exp(log_p)
+        denied = ((p > self.mask[0]) & (p < self.mask[1])).astype(np.float64)
+        unsure = (self.unsure[0] < H) & (self.unsure[1] > H)
+        onehot = np.eye(C)
+        positive = Cache(C, self.shots, d, self.alpha, self.beta)
+        negative = Cache(C, self.negative_shots, d, self.negative_alpha, self.negative_beta)
+
+        def score(X: Float64) -> Float64:
+            return s * (X @ T.T) + positive.score(X) - negative.score(X)
+
+        labels = np.empty(N, dtype=np.intp)
+        for i in range(N):
+            positive.offer(y[i], E[i], onehot[y[i]], H[i])
+            if unsure[i]:
+                negative.offer(y[i], E[i], denied[i], H[i])
+            labels[i] = score(E[i : i + 1])[0].argmax()
+
+        size = T.size + positive.keys.size + negative.keys.size + negative.values.size
+        return Fitted(labels, d, highest(score), size)

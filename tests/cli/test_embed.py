@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prism_audio.datasets.store import Store
+from tests.datasets.tiny import recordings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _tiny_is_installed(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Make the tiny encoder known to other processes as an installed package would."""
+    site = tmp_path_factory.mktemp("site")
+    about = site / "tiny-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[prism_audio.encoders]\ntiny = tests.datasets.tiny:TinyEncoder\n"
+    )
+    search = [str(ROOT), str(site), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, search)))
+
+
+def start(*arguments: object, pause: float = 0.0) -> subprocess.Popen[str]:
+    """``prism embed`` in a process of its own; ``pause`` slows every batch of the encoder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from prism_audio.cli import main; main()", "embed"]
+        + ["--encoder", "tiny"]
+        + [str(argument) for argument in arguments],
+        env={**os.environ, "TINY_PAUSE": str(pause), "COLUMNS": "80"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def embed(*arguments: object) -> subprocess.CompletedProcess[str]:
+    process = start(*arguments)
+    out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def content(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in store.iterdir() if path.name[0] != "."}
+
+
+def test_folder_to_store_and_again(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 5)
+    first = embed(tmp_path / "sound", "-o", tmp_path / "out", "--json")
+    assert (first.returncode, first.stderr) == (0, "")
+    told = json.loads(first.stdout)
+    assert told["files"] == {"found": 5, "embedded": 5, "skipped": 0, "failed": 0, "kept": 0}
+    assert told["settings"]["encoder"] == "tiny"
+    assert told["rows"] == len(Store.open(tmp_path / "out")) == 5
+    assert told["audio_seconds"] == pytest.approx(Store.open(tmp_path / "out").end.sum(), abs=1e-3)
+    second = embed(tmp_path / "sound", "-o", tmp_path / "out")
+    assert second.returncode == 0
+    assert "5 done before" in second.stdout
+
+
+def test_bad_file_is_listed_and_the_rest_is_done(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 5)
+    (tmp_path / "sound" / "a" / "bad [red].wav").write_text("no sound")
+    done = embed(tmp_path / "sound", "-o", tmp_path / "out", "--json")
+    assert done.returncode == 1
+    assert "bad [red].wav" in done.stderr
+    (failure,) = json.loads(done.stdout)["failures"]
+    assert failure["file"].endswith("bad [red].wav")
+    assert failure["reason"]
+    assert len(Store.open(tmp_path / "out")) == 5
+
+
+def test_windows_option_makes_rows_of_windows(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 5)
+    assert embed(tmp_path / "sound", "-o", tmp_path / "out", "--windows").returncode == 0
+    store = Store.open(tmp_path / "out")
+    assert store.settings.row == "window"
+    assert len(store) > 5
+
+
+def test_wrong_usage_is_told_in_a_line(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 1)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").touch()
+    for arguments in (
+        (tmp_path / "absent", "-o", tmp_path / "out"),
+        (tmp_path / "empty", "-o", tmp_path / "out"),
+        (tmp_path / "sound", "-o", tmp_path / "mine"),
+        (tmp_path / "sound", "-o", tmp_path / "out", "--workers", 0),
+    ):
+        done = embed(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def wait_for_shards(process: subprocess.Popen[str], store: Path, count: int) -> None:
+    while len(list(store.glob("shard-*"))) < count:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_run_leaves_a_whole_store(tmp_path: Path, number: int, code: int) -> None:
+    recordings(tmp_path / "sound", 60)
+    arguments = (tmp_path / "sound", "-o", tmp_path / "out", "--shard", 4)
+    process = start(*arguments, pause=0.1)
+    wait_for_shards(process, tmp_path / "out", 2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "")
+    assert "run the same command again" in err
+    assert 8 <= len(Store.open(tmp_path / "out")) < 60
+    assert not list((tmp_path / "out").glob(".*.tmp"))
+    assert embed(*arguments).returncode == 0
+    embed(tmp_path / "sound", "-o", tmp_path / "undisturbed", "--shard", 4)
+    assert content(tmp_path / "out") == content(tmp_path / "undisturbed")
+
+
+def kill_again_and_again(folder: Path, files: int, kills: int, shard: int, pause: float) -> None:
+    """Kill ``prism embed`` at random moments, then compare with a run that was left alone."""
+    recordings(folder / "sound", files)
+    (folder / "sound" / "a" / "0002x.wav").write_text("no sound")
+    options = ("--shard", shard)
+    out = folder / "out"
+
+    began = time.monotonic()
+    alone = start(folder / "sound", "-o", folder / "undisturbed", *options, pause=pause)
+    wait_for_shards(alone, folder / "undisturbed", 1)
+    to_first = time.monotonic() - began
+    alone.communicate(timeout=600)
+    whole = time.monotonic() - began
+    expected = content(folder / "undisturbed")
+
+    moments = random.Random(5)
+    killed = 0
+    while killed < kills:
+        process = start(folder / "sound", "-o", out, *options, pause=pause)
+        # Some die before their first shard; on the average they get through their share.
+        time.sleep(moments.uniform(0.8 * to_first, to_first + 1.5 * (whole - to_first) / kills))
+        process.kill()
+        process.communicate(timeout=60)
+        if process.returncode != -signal.SIGKILL:  # it was faster: the next begins anew
+            assert content(out) == expected
+            shutil.rmtree(out)
+            continue
+        killed += 1
+        if (out / "store.json").exists():
+            left = Store.open(out)
+            assert len(left) == len(set(left.paths))
+
+    assert embed(folder / "sound", "-o", out, *options).returncode == 1
+    assert content(out) == expected
+    assert len(Store.open(out)) == files
+    np.testing.assert_array_equal(
+        Store.open(out).embeddings(), Store.open(folder / "undisturbed").embeddings()
+    )
+
+
+def test_four_kills(tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, files=40, kills=4, shard=4, pause=0.05)
+
+
+@pytest.mark.slow
+def test_twenty_kills(tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, files=500, kills=20, shard=8, pause=0.3)
