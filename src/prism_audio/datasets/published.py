@@ -1,0 +1,140 @@
+"""What the published datasets share: labelled clips in folds, and what to say when some are missing."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prism_audio.audio.decode import SUFFIXES
+from prism_audio.errors import InputError
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Published:
+    """A labelled dataset as its authors publish it.
+
+    Attributes
+    ----------
+    name : str
+        ``esc50``, ``us8k``, ``tau2019`` or ``folder``.
+    files : list of Path
+        The clips, in the order of the dataset's own table.
+    classes : list of str
+        Names of the classes, in the order of their numbers.
+    labels : list of int
+        The class of every clip.
+    folds : list of int
+        The fold of every clip, from 1 on.
+    groups : list of str
+        What else divides the clips, for example the recording device; empty if nothing does.
+    sources : list of str
+        The recording that each clip was cut from; clips of one source are alike. Empty if unknown.
+    """
+
+    name: str
+    files: list[Path]
+    classes: list[str]
+    labels: list[int]
+    folds: list[int]
+    groups: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from and what its folder looks like, for messages."""
+
+    title: str
+    home: str
+    layout: str
+
+    def missing(self, folder: Path, what: str) -> InputError:
+        """The error for a folder that lacks something."""
+        return InputError(
+            f"{folder} is not a whole copy of {self.title}: {what}. Wanted is the published layout, "
+            f"{self.layout}. It can be had from {self.home}."
+        )
+
+
+def read_table(
+    folder: Path, names: Sequence[str], columns: Iterable[str], source: Source, delimiter: str = ","
+) -> list[dict[str, str]]:
+    """The rows of the first of several possible tables that exists, checked for its columns."""
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise source.missing(folder, f"there is no {' or '.join(names)}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, delimiter=delimiter)
+            lacking = set(columns) - set(reader.fieldnames or ())
+            if lacking:
+                raise source.missing(folder, f"{path.name} has no column {sorted(lacking)[0]!r}")
+            rows = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise source.missing(folder, f"{path.name} cannot be read as a table ({error})") from error
+    if not rows:
+        raise source.missing(folder, f"{path.name} names no clip")
+    return rows
+
+
+def find_clips(folder: Path, names: Iterable[str], source: Source) -> list[Path]:
+    """The files of those names relative to the folder; any audio suffix will do.
+
+    People keep their copies as wav, flac or ogg while the table says ``.wav``.
+    """
+    found: list[Path] = []
+    absent: list[str] = []
+    listed: dict[Path, dict[str, Path]] = {}
+    for name in names:
+        wanted = folder / name
+        if wanted.parent not in listed:
+            listed[wanted.parent] = _audio_in(wanted.parent)
+        here = listed[wanted.parent]
+        path = here.get(wanted.name) or here.get(wanted.stem)
+        if path is None:
+            absent.append(name)
+        else:
+            found.append(path)
+    if absent:
+        shown = ", ".join(absent[:_SHOWN]) + (", ..." if len(absent) > _SHOWN else "")
+        total = len(found) + len(absent)
+        raise source.missing(folder, f"{len(absent)} of {total} clips are absent ({shown})")
+    return found
+
+
+def whole_number(row: dict[str, str], column: str, source: Source, folder: Path) -> int:
+    """A cell that must hold a whole number."""
+    try:
+        return int(row[column])
+    except (TypeError, ValueError):
+        what = f"its table has {row[column]!r} in the column {column!r}, no whole number"
+        raise source.missing(folder, what) from None
+
+
+def class_names(
+    numbers: Sequence[int], names: Sequence[str], source: Source, folder: Path
+) -> list[str]:
+    """Names in the order of their numbers, which must run from 0 on, each with one name."""
+    known: dict[int, str] = {}
+    for number, name in zip(numbers, names, strict=True):
+        if known.setdefault(number, name) != name:
+            what = f"class {number} is called {known[number]!r} and {name!r}"
+            raise source.missing(folder, what)
+    if sorted(known) != list(range(len(known))):
+        raise source.missing(folder, f"its classes are numbered {sorted(known)}, not from 0 on")
+    return [known[number] for number in sorted(known)]
+
+
+def _audio_in(folder: Path) -> dict[str, Path]:
+    """The recordings in a folder by their name, and by their name without suffix."""
+    if not folder.is_dir():
+        return {}
+    files = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES]
+    return {path.stem: path for path in reversed(files)} | {path.name: path for path in files}
