@@ -23,6 +23,7 @@ from prism_audio.arrays import as_rows, is_torch
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import identity_map
 from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate
+from prism_audio.geometry.confidence import confidence
 from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.products import Float
 from prism_audio.geometry.released import calibrate_released
@@ -38,6 +39,9 @@ PRESETS: dict[str, Parameters] = {
         deflation="soft", ridge_centre="identity", compilation="composition", guard=True
     ),
 }
+
+# Rows that tell how scores are to be read; more would not change medians and means that matter.
+READ_ROWS = 1024
 
 
 class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -126,7 +130,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``labels`` names the classes in the adapter.
         """
         params = self._parameters()
-        vars(self).pop("growing_", None)
+        self.__dict__.pop("growing_", None)
         rows, _ = as_rows(X, "X")
         if not is_torch(X):
             # Also remembers feature names, as scikit-learn wants.
@@ -161,13 +165,13 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "numbers": verdict.numbers,
             "rounds": result.rounds,
         }
-        self.adapter_ = Adapter(
+        adapter = Adapter(
             result.W.astype(E.dtype),
             T,
             tuple(labels) or tuple(map(str, range(len(T)))),
             parameters={"preset": self.preset, **params.as_dict()},
-            facts=facts,
         )
+        self.adapter_ = replace(adapter, facts=facts | _reading(adapter, E, verdict))
         self.labels_ = result.labels
         return self
 
@@ -205,7 +209,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not (hasattr(self, "growing_") or is_torch(X)):
             validate_data(self, X, skip_check_array=True)  # remembers feature names
         learnt = {name: value for name, value in vars(growing.model_).items() if name[-1] == "_"}
-        vars(self).update(learnt, growing_=growing)
+        self.__dict__.update(learnt, growing_=growing)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -246,6 +250,18 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return replace(PRESETS[self.preset], **given).checked()
         except ValueError as error:
             raise InputError(str(error)) from None
+
+
+def _reading(adapter: Adapter, E: Float, verdict: Verdict) -> dict[str, Any]:
+    """How the scores of an adapter are to be read, from the rows that it was calibrated on."""
+    heard = np.flatnonzero(row_norms(E) > 0)
+    if len(heard) > READ_ROWS:
+        heard = np.random.default_rng(0).choice(heard, READ_ROWS, replace=False)
+    if not len(heard):
+        return {}
+    rows, weight = E[heard], verdict.numbers.get("weight", 1.0)
+    zero_shot, _ = assign(rows, adapter.prototypes)
+    return confidence(adapter.scores(rows), zero_shot, weight)._asdict()
 
 
 def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> Calibration:
