@@ -27,6 +27,7 @@ COMMANDS: tuple[str, ...] = (
     "diagnose",
     "embed",
     "mix",
+    "bench",
     "assets",
 )
 

@@ -1,0 +1,134 @@
+"""Where the method that the report speaks about loses, in plain sentences, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.bench.protocol_tables import cross_matrix, ordered, scores
+from prism_audio.bench.runner import Answer
+from prism_audio.bench.summary import BASELINE, Summary, level_name
+from prism_audio.bench.table import percent, points
+
+_PROTOCOLS = ("half", "few", "skewed", "stream", "calibration", "batch")
+_WORST_CLASSES = 6
+# Points behind zero-shot from which a protocol's setting is worth a line.
+_TOLERANCE = 0.005
+
+
+def losses(
+    summary: Summary,
+    answers: Sequence[Answer],
+    truth: NDArray[np.int64],
+    ours: str,
+    classes: Sequence[str],
+) -> list[str]:
+    """Sentences, one for each finding; never empty."""
+    return [
+        *_rivals(summary, ours),
+        *_cells(summary, ours),
+        *_classes(summary, ours, classes),
+        *_protocols(answers, truth, ours),
+        *_places(answers, truth, ours),
+    ]
+
+
+def _rivals(summary: Summary, ours: str) -> list[str]:
+    ahead = [m for m in summary.methods if m != ours and summary.mean(m) > summary.mean(ours)]
+    found = []
+    for method in sorted(ahead, key=summary.mean, reverse=True):
+        gap = summary.difference(method, ours)
+        sure = "" if gap.low > 0 else "; the interval includes zero"
+        found.append(
+            f"{method} is better than {ours} over all conditions, by {points(gap.mean)} points "
+            f"[{points(gap.low)}, {points(gap.high)}]{sure}."
+        )
+    if not found:
+        second = max((m for m in summary.methods if m != ours), key=summary.mean)
+        gap = summary.difference(ours, second)
+        sure = "" if gap.low > 0 else ", and the interval includes zero"
+        found.append(
+            f"Over all conditions nothing is ahead of {ours}; the next is {second}, "
+            f"{points(gap.mean)} points [{points(gap.low)}, {points(gap.high)}] behind{sure}."
+        )
+    return found
+
+
+def _cells(summary: Summary, ours: str) -> list[str]:
+    cells = [(place, level) for place in summary.places for level in summary.levels]
+    change = {cell: summary.score(ours, *cell) - summary.score(BASELINE, *cell) for cell in cells}
+    behind = sorted((cell for cell in cells if change[cell] < 0), key=lambda cell: change[cell])
+    found = []
+    if behind:
+        shown = ", ".join(
+            f"{place} {level_name(level)} ({points(change[place, level])})"
+            for place, level in behind[:4]
+        )
+        found.append(f"It is below zero-shot in {len(behind)} of {len(cells)} conditions: {shown}.")
+    else:
+        least = min(cells, key=lambda cell: change[cell])
+        found.append(
+            f"It is below zero-shot in none of the {len(cells)} conditions; it gains least in "
+            f"{least[0]} at {level_name(least[1])} ({points(change[least])})."
+        )
+    beaten: dict[str, int] = {}
+    for cell in cells:
+        scores_here = {method: summary.score(method, *cell) for method in summary.methods}
+        best = max(scores_here, key=scores_here.__getitem__)
+        if scores_here[best] > scores_here[ours]:
+            beaten[best] = beaten.get(best, 0) + 1
+    if beaten:
+        told = ", ".join(f"{method} in {count}" for method, count in sorted(beaten.items()))
+        total = sum(beaten.values())
+        found.append(f"Another method is best in {total} of {len(cells)} conditions: {told}.")
+    return found
+
+
+def _classes(summary: Summary, ours: str, classes: Sequence[str]) -> list[str]:
+    before, after = summary.class_scores(BASELINE), summary.class_scores(ours)
+    change = after - before
+    order = np.argsort(change, kind="stable")
+    losing = int(np.sum(change < 0))
+    shown = ", ".join(
+        f"{classes[c]} ({percent(before[c])} to {percent(after[c])})"
+        for c in order[:_WORST_CLASSES]
+        if change[c] < 0
+    )
+    if not losing:
+        return ["No class loses."]
+    return [f"{losing} of {len(classes)} classes lose against zero-shot, most of all {shown}."]
+
+
+def _protocols(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> list[str]:
+    found = []
+    for protocol in _PROTOCOLS:
+        table = scores(protocol, answers, truth)
+        if ours not in table or BASELINE not in table:
+            continue
+        worse = [
+            f"{setting or 'its one setting'} ({percent(table[ours][setting])} against "
+            f"{percent(table[BASELINE][setting])})"
+            for setting in ordered(set(table[ours]))
+            if table[ours][setting] < table[BASELINE][setting] - _TOLERANCE
+        ]
+        if worse:
+            found.append(f"Protocol '{protocol}': it is below zero-shot at {', '.join(worse)}.")
+    return found
+
+
+def _places(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> list[str]:
+    places, matrix = cross_matrix(answers, truth, ours)
+    base, reference = cross_matrix(answers, truth, BASELINE)
+    if not places or base != places:
+        return []
+    change = matrix - reference
+    worse = [
+        f"{places[here]} to {places[there]} ({points(change[here, there])})"
+        for here, there in np.argwhere(change < -_TOLERANCE)
+        if here != there
+    ]
+    if not worse:
+        return []
+    return [f"Moved to another place it falls below zero-shot: {', '.join(worse)}."]

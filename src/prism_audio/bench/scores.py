@@ -1,0 +1,72 @@
+"""How good labels are: accuracy, macro-F1, accuracy by class, and intervals for differences."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.integer]
+Float64 = NDArray[np.float64]
+
+DRAWS = 4000
+
+
+class Interval(NamedTuple):
+    """A mean with the bounds between which 95 % of bootstrap means lie."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def accuracy(truth: Labels, given: Labels) -> float:
+    """Part of the labels that are right."""
+    return float(np.mean(truth == given))
+
+
+def macro_f1(truth: Labels, given: Labels) -> float:
+    """Mean over the classes that occur of F1 = 2 right / (members + given that label)."""
+    classes = np.unique(truth)
+    size = int(max(truth.max(), given.max())) + 1
+    right = np.bincount(truth[truth == given], minlength=size)
+    both = np.bincount(truth, minlength=size) + np.bincount(given, minlength=size)
+    return float(np.mean(2 * right[classes] / both[classes]))
+
+
+def class_accuracy(truth: Labels, given: Labels, classes: int) -> Float64:
+    """Accuracy (C,) within each class; not a number where a class does not occur."""
+    members = np.bincount(truth, minlength=classes)
+    right = np.bincount(truth[truth == given], minlength=classes)
+    out = np.full(classes, np.nan)
+    np.divide(right, members, out=out, where=members > 0)
+    return out
+
+
+def paired_bootstrap(
+    differences: Float64, groups: NDArray[np.integer], seed: int = 0, draws: int = DRAWS
+) -> Interval:
+    """Mean of per-clip differences, with a 95 % interval over redrawn groups of clips.
+
+    Clips cut from one recording are not independent, so whole groups are redrawn.
+
+    Parameters
+    ----------
+    differences : (N,)
+        For every clip one method's score minus another's, both in the same conditions.
+    groups : (N,)
+        The group of every clip.
+    """
+    _, number = np.unique(groups, return_inverse=True)
+    sums = np.bincount(number, weights=differences)
+    sizes = np.bincount(number).astype(np.float64)
+    count = len(sizes)
+    random = np.random.default_rng(seed)
+    means = np.empty(draws)
+    for at in range(0, draws, 500):
+        step = min(500, draws - at)
+        drawn = random.multinomial(count, np.full(count, 1 / count), size=step)
+        means[at : at + step] = (drawn @ sums) / (drawn @ sizes)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Interval(float(differences.mean()), float(low), float(high))

@@ -1,0 +1,168 @@
+"""The whole of an experiment, from sound to findings: embed, try, take apart, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from prism_audio.bench.ablation import ABLATION, sensitivity_specs
+from prism_audio.bench.assemble import Bench
+from prism_audio.bench.conditions import CLEAN, Condition
+from prism_audio.bench.config import Spec
+from prism_audio.bench.cost import Cost, measure
+from prism_audio.bench.protocol import Case, cases
+from prism_audio.bench.runner import Answer, Failure, Job, plan, run
+from prism_audio.bench.spectrum import Energy, energy, references
+from prism_audio.bench.summary import Summary
+from prism_audio.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Given the name of a stage and how many steps it has; hears of every step through what it returns.
+Steps = Callable[[str, int], Callable[[int], None]]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What came out.
+
+    Attributes
+    ----------
+    bench : Bench
+        What was worked on.
+    answers : list of Answer
+        Every method under every protocol.
+    summary : Summary
+        The transductive ones, summed up.
+    kinds : dict
+        For each method what it stands for in the comparison.
+    ablation : Summary, optional
+        PRISM taken apart.
+    sensitivity : dict
+        Accuracy by parameter and value.
+    shifts, known : lists of Energy
+        Spectra of what the noise does, and of what they are compared with.
+    costs : dict
+        Times and sizes by method.
+    failures : list of Failure
+        Methods that could not do a job.
+    """
+
+    bench: Bench
+    answers: list[Answer]
+    summary: Summary
+    kinds: dict[str, str]
+    ablation: Summary | None = None
+    sensitivity: dict[str, dict[float, float]] = field(default_factory=dict)
+    shifts: list[Energy] = field(default_factory=list)
+    known: list[Energy] = field(default_factory=list)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def embed(bench: Bench, steps: Steps) -> int:
+    """Make the embeddings that the cache lacks; how many conditions that were."""
+    wanted = bench.experiment.conditions()
+    for front in bench.experiment.fronts:
+        wanted += bench.experiment.typical(front)
+    missing = [condition for condition in wanted if not bench.studio.path(condition).is_file()]
+    if missing:
+        told = steps("embedding clips", len(missing) * len(bench.data))
+        for condition in missing:
+            bench.studio.embedded(condition, told)
+    return len(missing)
+
+
+def investigate(bench: Bench, steps: Steps, workers: int | None = None) -> Findings:
+    """Try every method under every protocol, and look into what the experiment asks for."""
+    experiment = bench.experiment
+    jobs = plan(bench, experiment.methods, _cases(bench, "transductive"))
+    for front in experiment.fronts:
+        jobs += plan(bench, experiment.in_focus(), _transductive(bench, experiment.typical(front)))
+    for protocol in experiment.protocols:
+        if protocol != "transductive":
+            jobs += plan(bench, experiment.in_focus(), _cases(bench, protocol))
+    answers, failures = _run(bench, jobs, "trying methods", steps, workers)
+    kinds = _kinds(experiment.methods)
+    found = Findings(bench, answers, _summary(bench, answers), kinds, failures=failures)
+    for name, look in (
+        ("ablation", _ablation),
+        ("sensitivity", _sensitivity),
+        ("spectrum", _spectrum),
+        ("cost", _cost),
+    ):
+        if name in experiment.studies:
+            found = look(found, steps, workers)
+    return found
+
+
+def _ablation(found: Findings, steps: Steps, workers: int | None) -> Findings:
+    jobs = plan(found.bench, ABLATION, _transductive(found.bench, _noisy(found.bench)))
+    answers, failures = _run(found.bench, jobs, "taking PRISM apart", steps, workers)
+    summary = _summary(found.bench, answers)
+    return replace(found, ablation=summary, failures=found.failures + failures)
+
+
+def _sensitivity(found: Findings, steps: Steps, workers: int | None) -> Findings:
+    tried = sensitivity_specs()
+    specs = [spec for _, _, spec in tried]
+    jobs = plan(found.bench, specs, _transductive(found.bench, _noisy(found.bench)))
+    answers, failures = _run(found.bench, jobs, "turning parameters", steps, workers)
+    summary = _summary(found.bench, answers)
+    scores: dict[str, dict[float, float]] = {}
+    for name, value, spec in tried:
+        if spec.label in summary.methods:
+            scores.setdefault(name, {})[value] = summary.mean(spec.label)
+    return replace(found, sensitivity=scores, failures=found.failures + failures)
+
+
+def _spectrum(found: Findings, steps: Steps, workers: int | None) -> Findings:
+    experiment, studio = found.bench.experiment, found.bench.studio
+    if not experiment.clean or not experiment.recipe.snrs:
+        return found
+    snr = min(experiment.recipe.snrs, key=abs)
+    told = steps("singular values", len(experiment.places) + 1)
+    clean = studio.embedded(Condition(CLEAN, CLEAN)).embedding
+    known = references(clean, experiment.recipe.seed)
+    told(1)
+    shifts = []
+    for place in experiment.places:
+        shifts.append(energy(place, studio.embedded(Condition(place, snr)).embedding - clean))
+        told(1)
+    return replace(found, shifts=shifts, known=known)
+
+
+def _cost(found: Findings, steps: Steps, workers: int | None) -> Findings:
+    specs = found.bench.experiment.methods
+    return replace(found, costs=measure(found.bench, specs, steps("timing", len(specs))))
+
+
+def _run(
+    bench: Bench, jobs: Sequence[Job], name: str, steps: Steps, workers: int | None
+) -> tuple[list[Answer], list[Failure]]:
+    return run(bench, jobs, workers, steps(name, len(jobs)))
+
+
+def _cases(bench: Bench, protocol: str) -> list[Case]:
+    experiment = bench.experiment
+    return cases(protocol, bench.judged, experiment.conditions(), experiment.typical())
+
+
+def _transductive(bench: Bench, conditions: Sequence[Condition]) -> list[Case]:
+    return cases("transductive", bench.judged, conditions, ())
+
+
+def _noisy(bench: Bench) -> list[Condition]:
+    """Each place once; the clips as they are where there is no noise at all."""
+    typical = bench.experiment.typical()
+    return [condition for condition in typical if condition.background != CLEAN] or typical
+
+
+def _summary(bench: Bench, answers: Iterable[Answer]) -> Summary:
+    return Summary(answers, bench.judged.truth, bench.sources, len(bench.data.classes))
+
+
+def _kinds(specs: Sequence[Spec]) -> dict[str, str]:
+    return {spec.label: str(METHODS[spec.name].kind) for spec in specs}

@@ -1,0 +1,148 @@
+"""A report on disk: README.md with its pictures, one HTML file that holds all, and the numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prism_audio.bench.report import Picture, Section, sections
+from prism_audio.bench.scores import accuracy, macro_f1
+from prism_audio.bench.style import svg
+from prism_audio.bench.table import Table
+from prism_audio.errors import PrismError
+from prism_audio.files import atomic_write
+from prism_audio.tables import write_table
+
+if TYPE_CHECKING:
+    from prism_audio.bench.study import Findings
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
+       max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ddd; }
+.table { overflow-x: auto; } table { border-collapse: collapse; font-size: 14px; margin-top: 1rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #e5e5e5; text-align: right;
+         font-variant-numeric: tabular-nums; white-space: nowrap; }
+tbody th, thead th:first-child { text-align: left; font-weight: 400; } b { color: #a53d00; }
+.note, figcaption { color: #555; font-size: 14px; } figure { margin: 1.5rem 0; }
+figure svg { width: 100%; height: auto; } nav a { margin-right: 1rem; }
+code { background: #f3f3f3; padding: .1rem .3rem; }
+"""
+
+
+def write_report(found: Findings, folder: Path) -> list[Path]:
+    """Write everything below a folder; the files, the report first."""
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PrismError(f"{folder} cannot be made: {error.strerror or error}") from error
+    told = list(sections(found))
+    title = found.bench.experiment.title
+    drawn = {
+        part.name: svg(part.figure)
+        for section in told
+        for part in section.parts
+        if isinstance(part, Picture)
+    }
+    files = {
+        folder / "README.md": markdown(title, told).encode(),
+        folder / "report.html": html(title, told, drawn).encode(),
+        **{folder / "figures" / f"{name}.svg": picture for name, picture in drawn.items()},
+    }
+    for path, content in files.items():
+        with atomic_write(path) as file:
+            file.write(content)
+    return [*files, write_results(found, folder)]
+
+
+def write_results(found: Findings, folder: Path) -> Path:
+    """A row for every method, case and judged condition: Parquet, or CSV without pyarrow."""
+    truth = found.bench.judged.truth
+    rows: list[dict[str, Any]] = [
+        {
+            "protocol": answer.case.protocol,
+            "setting": answer.case.setting,
+            "repeat": answer.case.repeat,
+            "method": answer.method,
+            "calibrated_in": answer.case.condition.background,
+            "calibrated_at": str(answer.case.condition.snr),
+            "judged_in": answer.tested.background,
+            "judged_at": str(answer.tested.snr),
+            "front": answer.tested.front,
+            "clips_calibrated": len(answer.case.rows),
+            "clips_judged": len(answer.rows),
+            "accuracy": accuracy(truth[answer.rows], answer.given),
+            "macro_f1": macro_f1(truth[answer.rows], answer.given.astype(np.int64)),
+        }
+        for answer in found.answers
+    ]
+    try:
+        import pyarrow  # noqa: F401
+
+        path = folder / "results.parquet"
+    except ImportError:
+        path = folder / "results.csv"
+    write_table(path, list(rows[0]), rows)
+    return path
+
+
+def markdown(title: str, told: Sequence[Section]) -> str:
+    """The report as one Markdown text; pictures are links to ``figures``."""
+    blocks = [f"# {title}"]
+    for section in told:
+        blocks.append(f"## {section.title}")
+        for part in section.parts:
+            if isinstance(part, Table):
+                blocks.append(part.markdown())
+            elif isinstance(part, Picture):
+                blocks.append(f"![{part.caption}](figures/{part.name}.svg)\n\n*{part.caption}*")
+            elif isinstance(part, list):
+                blocks.append("\n".join(f"- {line}" for line in part))
+            else:
+                blocks.append(part)
+    return "\n\n".join(blocks) + "\n"
+
+
+def html(title: str, told: Sequence[Section], drawn: dict[str, bytes]) -> str:
+    """The report as one file that needs nothing else."""
+    body = [f"<h1>{escape(title)}</h1><nav>"]
+    body += [f'<a href="#s{n}">{escape(s.title)}</a>' for n, s in enumerate(told)]
+    body.append("</nav>")
+    for number, section in enumerate(told):
+        body.append(f'<h2 id="s{number}">{escape(section.title)}</h2>')
+        for part in section.parts:
+            if isinstance(part, Table):
+                body.append(part.html())
+            elif isinstance(part, Picture):
+                picture = _inline(part.name, drawn[part.name])
+                body.append(
+                    f"<figure>{picture}<figcaption>{escape(part.caption)}</figcaption></figure>"
+                )
+            elif isinstance(part, list):
+                body.append("<ul>" + "".join(f"<li>{_words(line)}</li>" for line in part) + "</ul>")
+            else:
+                body.append(f"<p>{_words(part)}</p>")
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _words(text: str) -> str:
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _inline(name: str, picture: bytes) -> str:
+    """An SVG element whose inner names cannot meet those of another on the same page."""
+    text = picture.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
+    text = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', text)
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", text)

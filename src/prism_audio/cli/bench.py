@@ -1,0 +1,140 @@
+"""``prism bench``: every method on the same noisy clips, and a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from prism_audio.bench.study import Findings
+
+
+def command(
+    experiment: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="The experiment, a TOML file.")
+    ],
+    data: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="The dataset, as it is published.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")],
+    backgrounds: Annotated[
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="A folder for each noisy place."),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where results are kept; $PRISM_CACHE/bench or a user's folder."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: one fold, two places, two SNRs.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that try methods; one for every core.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare PRISM with every other method on clips mixed with noise.
+
+    Clips are mixed and embedded once and kept (never as sound); so is every
+    answer of every method. Stop it when you like: the same command goes on, and
+    once it is done it computes nothing a second time. The report is README.md,
+    with pictures; report.html is the same in one file; results.parquet has the
+    numbers.
+
+    Example: [bold]prism bench experiments/esc50.toml --data ESC-50
+    --backgrounds places -o results[/bold]
+    """
+    from prism_audio.bench.ablation import check_specs
+    from prism_audio.bench.assemble import assemble
+    from prism_audio.bench.cache import Cache
+    from prism_audio.bench.config import read_experiment
+    from prism_audio.bench.study import embed, investigate
+    from prism_audio.bench.write import write_report
+    from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
+    from prism_audio.encoders.base import load_encoder
+
+    wanted = read_experiment(experiment)
+    check_specs(wanted.methods)
+    store = Cache(cache)
+    began = time.monotonic()
+    stopped = "stopped; all that was done is kept: run the same command again to go on"
+    with orderly_stop(stopped), _progress() as progress:
+        encoder = load_encoder(wanted.encoder)
+        bench = assemble(wanted, data, backgrounds, encoder, store, quick)
+        made = embed(bench, _steps(progress))
+        found = investigate(bench, _steps(progress), workers)
+        files = write_report(found, out)
+    took = time.monotonic() - began
+    failures: list[tuple[str | Path, str]] = [
+        (f"{failure.method} ({failure.where})", failure.reason) for failure in found.failures
+    ]
+    if as_json:
+        say_json(
+            {
+                "report": [printable(path) for path in files],
+                "methods": _scores(found),
+                "conditions_embedded": made,
+                "seconds": round(took, 1),
+                "failures": [{"job": str(job), "reason": reason} for job, reason in failures],
+            }
+        )
+    else:
+        for name, score in _scores(found).items():
+            say(
+                f"{name:34} {100 * score['accuracy']:5.1f} %   macro-F1 {100 * score['macro_f1']:5.1f}"
+            )
+        say(f"{printable(files[0])} and {len(files) - 1} more files, in {took:.0f} s")
+    end(failures)
+
+
+def _scores(found: Findings) -> dict[str, dict[str, Any]]:
+    """Methods from best to worst, over all conditions."""
+    summary = found.summary
+    return {
+        method: {
+            "accuracy": round(summary.mean(method), 4),
+            "macro_f1": round(summary.f1(method), 4),
+            "kind": found.kinds[method],
+        }
+        for method in sorted(summary.methods, key=summary.mean, reverse=True)
+    }
+
+
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description:20}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        disable=not console.is_terminal,
+        # Jobs take from a millisecond to seconds, so the pace of the last half minute misleads.
+        speed_estimate_period=600,
+    )
+
+
+def _steps(progress: Progress) -> Callable[[str, int], Callable[[int], None]]:
+    def begin(name: str, total: int) -> Callable[[int], None]:
+        task = progress.add_task(name, total=total)
+        return lambda count: progress.advance(task, count)
+
+    return begin

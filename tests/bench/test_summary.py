@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prism_audio.bench.conditions import Condition
+from prism_audio.bench.losses import losses
+from prism_audio.bench.protocol import Case
+from prism_audio.bench.runner import Answer
+from prism_audio.bench.summary import Summary
+from prism_audio.bench.tables import class_table, level_table, main_table, place_table
+
+N, CLASSES = 40, 4
+TRUTH = np.arange(N) % CLASSES
+NAMES = ["bell", "crow", "drum", "engine"]
+
+
+def answer(method: str, place: str, level: float | str, right: int) -> Answer:
+    """The first ``right`` clips of 40 are labelled right."""
+    condition = Condition(place, level)
+    given = np.where(np.arange(N) < right, TRUTH, (TRUTH + 1) % CLASSES).astype(np.int16)
+    case = Case("transductive", "", 0, condition, np.arange(N))
+    return Answer(method, case, condition, np.arange(N), given, 1.0)
+
+
+def summary(better: int = 8) -> Summary:
+    """Two places, two SNRs and clean; an oracle without an answer for clean."""
+    answers = []
+    for place, base in (("hall", 10), ("yard", 20)):
+        for level, more in ((-6.0, 0), (6.0, 4)):
+            answers.append(answer("zero_shot", place, level, base + more))
+            answers.append(answer("oracle", place, level, base + more + 1))
+            answers.append(answer("prism", place, level, base + more + better))
+    answers.append(answer("zero_shot", "clean", "clean", 36))
+    answers.append(answer("prism", "clean", "clean", 30))
+    return Summary(answers, TRUTH, np.arange(N), CLASSES)
+
+
+def test_clean_counts_once_in_every_place() -> None:
+    found = summary()
+    assert found.levels == [-6.0, 6.0, "clean"]
+    assert found.mean("zero_shot") == pytest.approx((10 + 14 + 36 + 20 + 24 + 36) / 6 / N)
+    assert found.mean("prism", places=["yard"], levels=[6.0]) == pytest.approx(32 / N)
+
+
+def test_an_oracle_is_zero_shot_where_it_is_told_nothing() -> None:
+    found = summary()
+    assert found.score("oracle", "hall", "clean") == found.score("zero_shot", "hall", "clean")
+    assert found.mean("oracle") == pytest.approx(found.mean("zero_shot") + 4 / 6 / N)
+
+
+def test_the_difference_is_that_of_the_means() -> None:
+    found = summary()
+    gap = found.difference("prism", "zero_shot")
+    assert gap.mean == pytest.approx(found.mean("prism") - found.mean("zero_shot"))
+    assert gap.low <= gap.mean <= gap.high
+
+
+def test_class_scores_leave_clean_out() -> None:
+    scores = summary().class_scores("zero_shot")
+    assert scores.mean() == pytest.approx((10 + 14 + 20 + 24) / 4 / N)
+
+
+def test_tables_show_the_numbers() -> None:
+    found = summary()
+    kinds = {"zero_shot": "control", "oracle": "oracle", "prism": "ours"}
+    table = main_table(found, "prism", "esc50", kinds)
+    ours = next(row for row in table.rows if row[0] == "prism")
+    assert ours[2] == f"{100 * found.mean('prism'):.1f}"
+    assert "88.8" in next(row for row in table.rows if row[0] == "zero_shot")
+    assert place_table(found, ["zero_shot", "prism"], "esc50").header[1:3] == ["hall", "yard"]
+    levels = level_table(found, ["zero_shot", "prism"], "esc50")
+    assert levels.header == ["method", "-6 dB", "6 dB", "clean"]
+    assert levels.rows[0][1:] == ["37.5", "47.5", "90.0"]
+    assert levels.strong == {(1, 1), (1, 2), (0, 3)}
+    by_class = class_table(found, [], "prism", NAMES)
+    assert sorted(row[0] for row in by_class.rows) == NAMES
+    changes = [float(row[-1]) for row in by_class.rows]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_losses_are_told() -> None:
+    told = " ".join(losses(summary(), [], TRUTH, "prism", NAMES))
+    assert "below zero-shot in 2 of 6 conditions: hall clean (-15.0)" in told
+    assert "Another method is best in 2 of 6 conditions" in told
+    beaten = " ".join(losses(summary(better=-5), [], TRUTH, "prism", NAMES))
+    assert "zero_shot is better than prism over all conditions" in beaten
+    assert "4 of 4 classes lose" in beaten
+
+
+def test_losses_under_other_protocols_are_told() -> None:
+    def few(method: str, right: int) -> Answer:
+        base = answer(method, "hall", -6.0, right)
+        case = Case("few", "2", 0, base.tested, np.arange(N))
+        return Answer(method, case, base.tested, base.rows, base.given, 1.0)
+
+    worse = [few("zero_shot", 30), few("prism", 10)]
+    told = " ".join(losses(summary(), worse, TRUTH, "prism", NAMES))
+    assert "Protocol 'few': it is below zero-shot at 2 (25.0 against 75.0)" in told
+    fine = [few("zero_shot", 10), few("prism", 30)]
+    assert "few" not in " ".join(losses(summary(), fine, TRUTH, "prism", NAMES))
