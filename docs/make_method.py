@@ -13,6 +13,8 @@ PAGE = Path(__file__).with_name("method.md")
 # In the order in which a reader meets them.
 MODULES = (
     "calibrate",
+    "source",
+    "rows",
     "sphere",
     "opca",
     "ccvd",

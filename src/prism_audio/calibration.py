@@ -21,7 +21,9 @@ from prism_audio.geometry import ccvd, opca, overlap, soft
 from prism_audio.geometry.calibrate import Parameters
 from prism_audio.geometry.car import class_confidence
 from prism_audio.geometry.products import Float
-from prism_audio.geometry.sphere import Labels, assign, class_means, row_norms, unit_rows
+from prism_audio.geometry.rows import original
+from prism_audio.geometry.source import InMemory
+from prism_audio.geometry.sphere import Labels, assign, row_norms, unit_rows
 from prism_audio.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -135,11 +137,10 @@ def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Ov
     C = len(T)
     if params.compilation == "composition":
         every = np.ones(len(rows), dtype=bool)
-        mu_c, _ = class_means(rows, y, C, every.astype(rows.dtype))
-        S_W = ccvd.scatter_within(rows, y, mu_c, every)
+        S_W = ccvd.scatter_of(original(InMemory(rows), T).X, y, C, every).S_W
         return overlap.class_overlap(rows, y, C, soft.soft_gain(S_W, params.rho))
     aligned = opca.opca(rows, T, p=params.p, eps=params.eps) if params.opca else rows
-    scatter = ccvd.find_scatter(aligned, T, params.q)
+    scatter = ccvd.find_scatter(original(InMemory(aligned), T), C, params.q)
     if params.deflation == "hard":
         gain = overlap.cut(ccvd.noise_subspace(scatter, params.K, params.eps, rows.dtype))
     else:

@@ -26,6 +26,8 @@ from prism_audio.geometry.abr import abr, identity_map
 from prism_audio.geometry.ccvd import find_scatter
 from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.products import Float, Float64
+from prism_audio.geometry.rows import original
+from prism_audio.geometry.source import InMemory
 from prism_audio.geometry.sphere import assign, row_norms, unit_rows
 from prism_audio.vocabulary import Vocabulary
 
@@ -172,7 +174,9 @@ def look_at(noisy: Any, words: Vocabulary, preset: str = "default") -> Look:
     T = unit_rows(as_rows(words.prototypes, "prototypes", rows.shape[1])[0].astype(np.float64))
     y, kappa = assign(rows, T)
     ranked = np.sort(rows @ T.T, axis=1)
-    spectrum = np.maximum(linalg.eigvalsh(find_scatter(rows, T, 1.0).S_W)[::-1], 0)
+    spectrum = np.maximum(
+        linalg.eigvalsh(find_scatter(original(InMemory(rows), T), len(T), 1.0).S_W)[::-1], 0
+    )
     share = spectrum / max(spectrum.sum(), np.finfo(float).tiny)
     seen = share[share > 0]
     verdict = PRISM(preset=preset).fit(rows, prototypes=T).verdict_

@@ -21,11 +21,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from prism_audio.adapter import Adapter
 from prism_audio.arrays import as_rows, is_torch
 from prism_audio.errors import InputError
-from prism_audio.geometry.abr import identity_map
+from prism_audio.geometry.abr import apply_map, identity_map
 from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate
 from prism_audio.geometry.confidence import confidence
 from prism_audio.geometry.guard import Verdict
-from prism_audio.geometry.products import Float
+from prism_audio.geometry.products import Float, product
 from prism_audio.geometry.released import calibrate_released
 from prism_audio.geometry.sphere import assign, assign_folded, row_norms, unit_rows
 
@@ -261,7 +261,9 @@ def _reading(adapter: Adapter, E: Float, verdict: Verdict) -> dict[str, Any]:
         return {}
     rows, weight = E[heard], verdict.numbers.get("weight", 1.0)
     zero_shot, _ = assign(rows, adapter.prototypes)
-    return confidence(adapter.scores(rows), zero_shot, weight)._asdict()
+    # By the products of the calibration: NumPy's threads would hold up those of the next one.
+    scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
+    return confidence(scores, zero_shot, weight)._asdict()
 
 
 def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> Calibration:

@@ -8,6 +8,8 @@ import pytest
 from prism_audio import PRISM, PrismError
 from prism_audio.geometry.calibrate import Parameters, calibrate
 from prism_audio.geometry.ccvd import find_scatter, noise_subspace
+from prism_audio.geometry.rows import original
+from prism_audio.geometry.source import InMemory
 
 from .problems import problem, unit
 
@@ -83,7 +85,8 @@ def test_duplicate_rows(preset):
 def test_identical_rows_in_every_class_deflate_nothing():
     T = np.eye(3, 16)
     E = np.repeat(unit(T + 0.1), 40, axis=0).astype(np.float32)
-    scatter = find_scatter(E, T.astype(np.float32), 1.0)
+    rows = original(InMemory(E), T.astype(np.float32))
+    scatter = find_scatter(rows, 3, 1.0)
     assert noise_subspace(scatter, 10, 1e-4, E.dtype).shape == (16, 0)
 
 

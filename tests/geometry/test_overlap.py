@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from prism_audio.geometry import ccvd, overlap, soft
+from prism_audio.geometry.rows import original
+from prism_audio.geometry.source import InMemory
 
 
 def spread_along(
@@ -44,7 +46,8 @@ def test_hard_cut_removes_what_lies_in_it(problem: tuple[np.ndarray, ...]) -> No
 def test_against_explicit_scatter_matrices() -> None:
     rng = np.random.default_rng(1)
     E, y = rng.standard_normal((90, 12)), rng.integers(3, size=90)
-    gain = soft.soft_gain(ccvd.find_scatter(E, rng.standard_normal((3, 12)), 1.0).S_W, 1.0)
+    rows = original(InMemory(E), rng.standard_normal((3, 12)))
+    gain = soft.soft_gain(ccvd.find_scatter(rows, 3, 1.0).S_W, 1.0)
     found = overlap.class_overlap(E.astype(np.float32), y, 3, gain)
     for c in range(3):
         X = E[y == c] - E[y == c].mean(axis=0)

@@ -19,14 +19,13 @@ from scipy.linalg import lapack
 from prism_audio.geometry.products import (
     Float,
     Float64,
-    column_sums,
     gram,
     inner,
     product,
     row_blocks,
-    sum_of_products,
     symmetric,
 )
+from prism_audio.geometry.source import Answer, InMemory, Source
 from prism_audio.geometry.sphere import normalise
 
 
@@ -45,29 +44,45 @@ class Ridge:
     condition: float
 
 
-def moments(E: Float, Y: Float) -> Float64:
-    """E~^T Y, shape (d + 1, width of Y)."""
-    return np.vstack([sum_of_products(E, Y), column_sums(Y)])
+def moments(source: Source, Y: Float) -> Float64:
+    """E~^T Y for targets ``Y`` (N, m) that are an array, shape (d + 1, m)."""
+    (X,) = source.scan(_cross, Y).sums
+    return np.asarray(X)
 
 
-def factor_ridge(E: Float, lam: float) -> Ridge:
-    """Gram matrix of [E | 1] and the inverse of its ridge, with the condition number in the 1-norm.
+def _cross(E: Float, Y: Float) -> Answer:
+    return Answer(sums=(np.vstack([product(E.T, Y), Y.sum(axis=0)]),))
+
+
+def second_moments(source: Source) -> Float64:
+    """G = E~^T E~, shape (d + 1, d + 1)."""
+    N, d = source.shape
+    triangle, sums = source.scan(_gram).sums
+    G = np.empty((d + 1, d + 1))
+    G[:d, :d] = symmetric(triangle)
+    G[d, :d] = G[:d, d] = sums
+    G[d, d] = N
+    return G
+
+
+def factor_ridge(source: Source, lam: float) -> Ridge:
+    """The inverse of the ridge, with its condition number in the 1-norm.
 
     The factor is kept as an inverse because every round multiplies with it: in float64 and with
     lambda > 0 that loses nothing, and a product is several times faster than two triangular solves.
     """
-    N, d = E.shape
-    G = np.empty((d + 1, d + 1))
-    G[:d, :d] = gram((E[rows] for rows in row_blocks(N)), d)
-    G[d, :d] = G[:d, d] = column_sums(E)
-    G[d, d] = N
-    A = G + lam * np.eye(d + 1)
+    G = second_moments(source)
+    A = G + lam * np.eye(len(G))
     factor = linalg.cholesky(A, lower=True, check_finite=False)
     inverse, _ = lapack.dpotri(factor, lower=1)
     inverse = symmetric(inverse)
     return Ridge(
         G, inverse, lam, float(np.abs(A).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max())
     )
+
+
+def _gram(E: Float) -> Answer:
+    return Answer(sums=(gram(E), E.sum(axis=0)))
 
 
 def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64) -> Float64:
@@ -99,7 +114,9 @@ def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
 
 def abr(E: Float, E_tgt: Float, *, lam: float = 0.01, W_0: Float64 | None = None) -> Float64:
     """The affine map W (d + 1, d) that takes unit rows ``E`` to their targets ``E_tgt``."""
-    d = E.shape[1]
+    d, source = E.shape[1], InMemory(E)
     return solve_ridge(
-        factor_ridge(E, lam), moments(E, E_tgt), np.zeros((d + 1, d)) if W_0 is None else W_0
+        factor_ridge(source, lam),
+        moments(source, E_tgt),
+        np.zeros((d + 1, d)) if W_0 is None else W_0,
     )

@@ -9,7 +9,8 @@
         W      <- ABR(E_n, E_tgt)             always from the original rows: no drift
         E_cur  <- normalize([E_n | 1] W)
 
-One buffer of the size of the input holds E_cur and, in place, everything up to E_tgt.
+The rows are only ever read, in passes (:mod:`prism_audio.geometry.source`): E_cur, E', E'' and E_tgt
+are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), never arrays.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ import numpy as np
 from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
 from prism_audio.geometry.guard import Verdict, judge
 from prism_audio.geometry.products import Float, Float64, product
-from prism_audio.geometry.sphere import (
-    Labels,
-    assign,
-    assign_folded,
-    row_norms,
+from prism_audio.geometry.rows import (
+    Labelled,
+    folded_labels,
+    formed,
+    mapped,
+    original,
+    weighted_means,
 )
+from prism_audio.geometry.source import InMemory, Source
+from prism_audio.geometry.sphere import Labels, row_norms
 
 UNGUARDED = Verdict("adapted", ("the guard is off",))
 
@@ -144,44 +149,52 @@ class Calibration:
     verdict: Verdict = UNGUARDED
 
 
-def calibrate(E: Float, T: Float, params: Parameters | None = None) -> Calibration:
+def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> Calibration:
     """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
 
     Both must be of one float type, finite and without zero rows; nothing is written into them.
     """
     params = params or Parameters()
-    if E.size <= SMALL:
-        E, T = E.astype(np.float64), T.astype(np.float64)
-    d = E.shape[1]
+    source: Source = InMemory(E) if isinstance(E, np.ndarray) else E
+    N, d = source.shape
+    if N * d <= SMALL:
+        source, T = source.astype(np.float64), T.astype(np.float64)
     W = abr.identity_map(d)
-    E_cur = E.copy()
+    E_cur = original(source, T)
+    if params.rounds == 0:
+        return Calibration(W, E_cur.y)
+    ridge = abr.factor_ridge(source, params.lam)
+    W_0 = W if params.ridge_centre == "identity" else np.zeros_like(W)
     rounds: list[dict[str, Any]] = []
-    if params.rounds > 0:
-        ridge = abr.factor_ridge(E, params.lam)
-        W_0 = W if params.ridge_centre == "identity" else np.zeros_like(W)
     for r in range(1, params.rounds + 1):
         facts: dict[str, Any] = {"round": r}
-        E_tgt = correct(E, E_cur, T, params, facts)  # the same memory as E_cur
-        if params.abr or r == params.rounds:
-            X = abr.moments(E, E_tgt)
-            W = abr.solve_ridge(ridge, X, W_0)
-            # Targets are unit rows, but for CAR's.
-            square = float(np.sum(row_norms(E_tgt) ** 2)) if params.car else float(len(E))
-            facts["residual"] = abr.residual(ridge, X, W, W_0, square) / len(E)
-            facts["condition"] = ridge.condition
-        if params.abr and r < params.rounds:
-            abr.apply_map(E, W, out=E_cur)
+        targets = correct(E_cur, T, params, facts)
+        if params.abr:
+            X, square = target_moments(targets, T, params)
+            W = solve(ridge, X, W_0, square, facts)
+            if r < params.rounds:
+                E_cur = mapped(source, W, T)
+        else:
+            E_tgt = targets.formed()
+            if params.car:
+                E_tgt = car.car(formed(original(source, T).X), E_tgt, T, gamma=params.gamma)
+            E_cur = original(InMemory(E_tgt), T)
+            if r == params.rounds:
+                X, square = abr.moments(source, E_tgt), float(np.sum(row_norms(E_tgt) ** 2))
+                W = solve(ridge, X, W_0, square, facts)
         rounds.append(facts)
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
-    labels = assign_folded(E, fold(W, T)) if params.abr else assign(E_cur, T)[0]
-    if params.compilation == "composition" and params.rounds > 0:
-        W = compose.compose(E, T, labels, rho=params.rho, eps=params.eps)
-        labels = assign_folded(E, fold(W, T))
+    labels = folded_labels(source, fold(W, T)) if params.abr else E_cur.y
+    if params.compilation == "composition":
+        rows = original(source, T).X
+        means, n_c = weighted_means(rows, labels, len(T), np.ones_like(rows.g))
+        W = compose.composition(ridge.G, means, n_c, T, rho=params.rho, eps=params.eps)
+        labels = folded_labels(source, fold(W, T))
     verdict = UNGUARDED
     if params.guard:
         verdict = judge(labels, len(T))
         W = compose.towards_identity(W, verdict.numbers["weight"])
-        labels = assign_folded(E, fold(W, T))
+        labels = folded_labels(source, fold(W, T))
     return Calibration(W, labels, rounds, verdict)
 
 
@@ -190,30 +203,44 @@ def fold(W: Float64, T: Float) -> Float64:
     return np.asarray(product(W, T.T.astype(np.float64)))
 
 
-def correct(E: Float, E_cur: Float, T: Float, params: Parameters, facts: dict[str, Any]) -> Float:
-    """One pass of the geometric corrections, in place of ``E_cur``; ``facts`` takes what was seen."""
+def correct(E_cur: Labelled, T: Float, params: Parameters, facts: dict[str, Any]) -> pct.Targets:
+    """One pass of the geometric corrections; ``facts`` takes what was seen."""
+    rows = E_cur
     if params.opca:
-        alignment = opca.find_alignment(E_cur, T, params.p, params.eps)
+        alignment = opca.find_alignment(rows, T, params.p, params.eps)
         if alignment is None:
             facts["valid_classes"] = 1
         else:
             facts["valid_classes"] = alignment.valid_classes
             facts["scale"] = alignment.s
             facts["opca_gate"], facts["opca_kept"] = alignment.tau, alignment.kept
-            opca.align(E_cur, alignment)
+            rows = opca.align(rows.X, alignment, T)
     if params.deflation != "none":
-        scatter = ccvd.find_scatter(E_cur, T, params.q)
+        scatter = ccvd.find_scatter(rows, len(T), params.q)
         facts["ccvd_gate"], facts["ccvd_kept"] = scatter.tau, scatter.kept
         if params.deflation == "hard":
-            V_K = ccvd.noise_subspace(scatter, params.K, params.eps, E.dtype)
+            V_K = ccvd.noise_subspace(scatter, params.K, params.eps, rows.kappa.dtype)
             facts["deflated_rank"] = V_K.shape[1]
-            ccvd.deflate(E_cur, V_K)
+            rows = ccvd.deflate(rows.X, V_K, T)
         else:
             gain = soft.soft_gain(scatter.S_W, params.rho)
             facts["deflated_rank"] = len(gain) - float(np.trace(gain))
-            soft.weigh(E_cur, gain)
-    if params.pct:
-        pct.translate(E_cur, T, params.alpha)
+            rows = soft.weigh(rows.X, gain, T)
+    return pct.translate(rows, T, params.alpha) if params.pct else pct.untranslated(rows, len(T))
+
+
+def target_moments(targets: pct.Targets, T: Float, params: Parameters) -> tuple[Float64, float]:
+    """E~^T E_tgt and |E_tgt|^2, with CAR where it takes part."""
     if params.car:
-        car.blend(E_cur, E, T, params.gamma)
-    return E_cur
+        return car.blended_moments(targets, T, params.gamma)
+    return targets.moments(), float(len(targets.y))
+
+
+def solve(
+    ridge: abr.Ridge, X: Float64, W_0: Float64, square: float, facts: dict[str, Any]
+) -> Float64:
+    """The regression of a round; ``facts`` takes how well it fits."""
+    W = abr.solve_ridge(ridge, X, W_0)
+    facts["residual"] = abr.residual(ridge, X, W, W_0, square) / ridge.G[-1, -1]
+    facts["condition"] = ridge.condition
+    return W

@@ -11,11 +11,16 @@ what the encoder said. It sits between PCT and ABR, and its targets are not norm
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.special import expit
 
-from prism_audio.geometry.products import Float, Float64, row_blocks
-from prism_audio.geometry.sphere import assign
+from prism_audio.geometry.pct import Targets
+from prism_audio.geometry.products import Float, Float64, gram, product, symmetric
+from prism_audio.geometry.rows import Head, dots
+from prism_audio.geometry.source import Answer
+from prism_audio.geometry.sphere import Labels, assign, best
 
 
 def class_confidence(kappa: Float, y: np.ndarray, C: int) -> tuple[Float64, np.ndarray]:
@@ -25,19 +30,43 @@ def class_confidence(kappa: Float, y: np.ndarray, C: int) -> tuple[Float64, np.n
     return sums / np.maximum(n, 1), n > 0
 
 
-def blend(E_tgt: Float, E_noisy: Float, T: Float, gamma: float) -> Float:
-    """w E_noisy + (1 - w) E_tgt, in place of ``E_tgt``."""
-    y, kappa = assign(E_tgt, T)
-    confidence, occurs = class_confidence(kappa, y, len(T))
+def class_weights(y: Labels, kappa: Float, C: int, gamma: float) -> Float64:
+    """w of every class from the labels and confidences of the targets, (C,)."""
+    confidence, occurs = class_confidence(kappa, y, C)
     m = np.median(confidence[occurs])
-    w_class = expit(gamma * (m - confidence)).astype(E_tgt.dtype)
-    for rows in row_blocks(len(E_tgt)):
-        w = w_class[y[rows], None]
-        block = E_tgt[rows]
-        block += w * (E_noisy[rows] - block)
-    return E_tgt
+    return np.asarray(expit(gamma * (m - confidence)))
+
+
+def blended_moments(targets: Targets, T: Float, gamma: float) -> tuple[Float64, float]:
+    """sum of [e_i | 1]^T target_i, (d + 1, d), and sum of |target_i|^2 over the blended targets."""
+    source = targets.X.source
+    head = targets.X.fold(T.T)
+    steps = product(targets.steps, T.T.astype(np.float64))
+    work = partial(_labels, head=head, steps=steps.astype(source.dtype))
+    y, kappa = targets.X.scan(work, targets.y, targets.length).rows
+    w = class_weights(y, kappa, len(T), gamma)[y].astype(source.dtype)
+    noisy, total = source.scan(_moments, w).sums
+    X = np.vstack([symmetric(noisy), total]) + targets.moments(1 - w)
+    # |w e + (1 - w) t|^2 of unit rows takes <e, t>, and the sum of those is a trace.
+    both = np.trace(targets.moments(w * (1 - w))[:-1])
+    return X, float(np.sum(w**2 + (1 - w) ** 2, dtype=np.float64) + 2 * both)
+
+
+def _labels(
+    E: Float, g: Float, U: Float, y: Labels, length: Float, *, head: Head, steps: Float
+) -> Answer:
+    y_tgt, kappa = best(dots(E, g, U, head) + steps[y])
+    return Answer((y_tgt, kappa / length))
+
+
+def _moments(E: Float, w: Float) -> Answer:
+    root = np.sqrt(w)
+    F = E * root[:, None]
+    return Answer(sums=(gram(F), product(root[None], F)[0]))
 
 
 def car(E_noisy: Float, E_tgt: Float, T: Float, *, gamma: float = 10.0) -> Float:
     """Targets (N, d) for ABR between the noisy rows and the corrected ones."""
-    return blend(E_tgt.copy(), E_noisy, T, gamma)
+    y, kappa = assign(E_tgt, T)
+    w = class_weights(y, kappa, len(T), gamma)[y, None].astype(E_tgt.dtype)
+    return np.asarray(w * E_noisy + (1 - w) * E_tgt)

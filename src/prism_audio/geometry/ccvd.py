@@ -16,14 +16,16 @@ only an orthonormal basis of their span makes I - V V^T a projector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, gram, product, row_blocks
-from prism_audio.geometry.sphere import Labels, Mask, assign, class_means, gate, normalise
+from prism_audio.geometry.products import Float, Float64, add_product, gram, product, symmetric
+from prism_audio.geometry.rows import Head, Labelled, Rows, dots, extended, formed, original
+from prism_audio.geometry.source import Answer, InMemory
+from prism_audio.geometry.sphere import Labels, Mask, best, class_sums, gate, row_norms
 
 # A direction whose variance is below this fraction of the largest one is no part of the rank of S_W:
 # it is rounding in float32, and nothing worth deleting in float64.
@@ -48,31 +50,37 @@ class Scatter:
         return max(self.kept - self.classes, 0)
 
 
-def scatter_within(E: Float, y: Labels, mu_c: Float64, kept: Mask) -> Float64:
-    """S_W of the kept rows about the means ``mu_c`` (C, d) of their classes."""
-    centres = mu_c.astype(E.dtype)
-
-    def centred() -> Iterator[Float]:
-        for rows in row_blocks(len(E)):
-            members = kept[rows]
-            X = E[rows][members]
-            X -= centres[y[rows][members]]
-            yield X
-
-    return gram(centred(), E.shape[1])
+def find_scatter(rows: Labelled, C: int, q: float) -> Scatter:
+    """Within- and between-class scatter of the top-``q`` fraction under the pseudo-labels."""
+    confident, tau = gate(rows.kappa, q)
+    return scatter_of(rows.X, rows.y, C, confident, tau)
 
 
-def find_scatter(E: Float, T: Float, q: float) -> Scatter:
-    """Within- and between-class scatter of the top-``q`` fraction of ``E`` under its pseudo-labels."""
-    C = len(T)
-    y, kappa = assign(E, T)
-    confident, tau = gate(kappa, q)
-    mu_c, n_c = class_means(E, y, C, confident.astype(E.dtype))
+def scatter_of(X: Rows, y: Labels, C: int, kept: Mask, tau: float = 0.0) -> Scatter:
+    """The scatter of the rows in ``kept``, from their second moments and class sums."""
+    G, sums = X.scan(partial(_moments, C=C), y, kept).sums
+    n_c = np.bincount(y[kept], minlength=C).astype(np.float64)
+    Z = X.Z
+    mu_c = product(sums, Z.astype(np.float64)) / np.maximum(n_c, 1)[:, None]
     mu = (n_c[:, None] * mu_c).sum(axis=0) / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
+    second = product(Z.T, product(symmetric(G).astype(Z.dtype), Z)).astype(np.float64)
+    S_W = within(second, mu_c, n_c)
+    return Scatter(S_W, B[n_c > 0], tau, int(n_c.sum()), int(np.sum(n_c > 0)))
 
-    S_W = scatter_within(E, y, mu_c, confident)
-    return Scatter(S_W, B[n_c > 0], tau, int(confident.sum()), int(np.sum(n_c > 0)))
+
+def within(second: Float64, mu_c: Float64, n_c: Float64) -> Float64:
+    """S_W from the second moments of rows (d, d), the means of their classes and their numbers.
+
+    Where classes are points the difference is rounding, and there is no scatter.
+    """
+    S_W: Float64 = second - product(mu_c.T * n_c, mu_c)
+    return S_W if np.trace(S_W) > NO_SCATTER * n_c.sum() else np.zeros_like(S_W)
+
+
+def _moments(E: Float, g: Float, U: Float, y: Labels, kept: Mask, *, C: int) -> Answer:
+    F = extended(E[kept], U[kept], g[kept])
+    return Answer(sums=(gram(F), class_sums(F, y[kept], C, np.ones(len(F), F.dtype))))
 
 
 def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Float:
@@ -95,21 +103,38 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     add_product(M, shrunk, product(Qt, M), factor=-1.0)
     add_product(M, product(M, shrunk), Qt, factor=-1.0)
     values, u = linalg.eigh(M, subset_by_index=(d - k, d - 1), check_finite=False)
-    u = u[:, values > max(RANK_TOLERANCE * values[-1], NO_SCATTER * scatter.kept)]
+    point = max(NO_SCATTER, 16 * float(np.finfo(dtype).eps))
+    u = u[:, values > max(RANK_TOLERANCE * values[-1], point * scatter.kept)]
     v = u - product(shrunk, product(Qt, u))
     V, _ = linalg.qr(v, mode="economic", check_finite=False)
     return np.asarray(V)
 
 
-def deflate(E: Float, V: Float) -> Float:
-    """normalize(E (I - V V^T)), in place."""
-    for rows in row_blocks(len(E)):
-        block = E[rows]
-        add_product(block, product(block, V), V.T, factor=-1.0)
-        normalise(block, out=block)
-    return E
+def deflate(X: Rows, V: Float, T: Float) -> Labelled:
+    """normalize(E' (I - V V^T))."""
+    head = X.fold(np.hstack([without(T, V).T, V]))
+    y, kappa, gain = X.scan(partial(_deflate, head=head, C=len(T))).rows
+    return Labelled(Rows(X.source, without(X.A, V), without(X.B, V), X.U, X.g * gain), y, kappa)
+
+
+def without(M: Float, V: Float) -> Float:
+    """M (I - V V^T)."""
+    return add_product(M.copy(), product(M, V), V.T, factor=-1.0)
+
+
+def _deflate(E: Float, g: Float, U: Float, *, head: Head, C: int) -> Answer:
+    """Labels, confidences and one over the lengths of x (I - V V^T), given x [(I - V V^T) T^T | V]."""
+    S = dots(E, g, U, head)
+    # |x (I - V V^T)|^2 for a unit row x; a row inside the span of V has no direction left.
+    square = 1 - row_norms(S[:, C:]) ** 2
+    left = square > 64 * np.finfo(E.dtype).eps
+    gain = np.where(left, 1 / np.sqrt(np.where(left, square, 1)), 0).astype(E.dtype)
+    y, kappa = best(S[:, :C])
+    return Answer((y, kappa * gain, gain))
 
 
 def ccvd(E: Float, T: Float, *, K: int = 60, q: float = 0.7, eps: float = 1e-4) -> Float:
     """Copy of unit rows ``E`` (N, d) without the K directions that vary most within classes."""
-    return deflate(E.copy(), noise_subspace(find_scatter(E, T, q), K, eps, E.dtype))
+    rows = original(InMemory(E), T)
+    V_K = noise_subspace(find_scatter(rows, len(T), q), K, eps, E.dtype)
+    return formed(deflate(rows.X, V_K, T).X)

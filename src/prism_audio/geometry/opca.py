@@ -18,12 +18,24 @@ where R_z is at most 2(C-1) wide. It does not depend on the machine, and it cost
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, length, product, row_blocks
-from prism_audio.geometry.sphere import assign, class_means, gate, normalise
+from prism_audio.geometry.products import Float, Float64, add_product, inner, length, product
+from prism_audio.geometry.rows import (
+    NO_LENGTH,
+    Head,
+    Labelled,
+    Rows,
+    dots,
+    formed,
+    original,
+    weighted_means,
+)
+from prism_audio.geometry.source import Answer, InMemory
+from prism_audio.geometry.sphere import best, gate
 
 SCALE_RANGE = (0.8, 1.2)
 # Singular values below this fraction of the largest are rounding, not structure (float64 factors).
@@ -44,6 +56,19 @@ class Alignment:
     valid_classes: int
     tau: float
     kept: int
+
+    def rotated(self, M: Float) -> Float:
+        """M R*, in the type of ``M``."""
+        return self._turned(M, self.R_z)
+
+    def rotated_back(self, M: Float) -> Float:
+        """M R*^T, in the type of ``M``."""
+        return self._turned(M, self.R_z.T)
+
+    def _turned(self, M: Float, R_z: Float64) -> Float:
+        Z = self.Z.astype(M.dtype)
+        inside = product(M, Z)
+        return add_product(M.copy(), product(inside, R_z.astype(M.dtype)) - inside, Z.T)
 
 
 def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
@@ -79,16 +104,15 @@ def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
     return Z, R_z
 
 
-def find_alignment(E: Float, T: Float, p: float, eps: float) -> Alignment | None:
-    """The alignment of ``E`` with the prototypes ``T``; None when fewer than two classes are seen.
+def find_alignment(E_cur: Labelled, T: Float, p: float, eps: float) -> Alignment | None:
+    """The alignment of rows with the prototypes ``T``; None when fewer than two classes are seen.
 
     A confidence that is not positive gets no weight: a negative one would push a centroid away from
     its members. A class whose confident members have none at all is left out.
     """
-    C = len(T)
-    y, kappa = assign(E, T)
+    X, y, kappa = E_cur
     confident, tau = gate(kappa, p)
-    M_n, totals = class_means(E, y, C, np.where(confident, np.maximum(kappa, 0), 0))
+    M_n, totals = weighted_means(X, y, len(T), np.where(confident, np.maximum(kappa, 0), 0))
     valid = totals > 0
     if valid.sum() < 2:
         return None
@@ -100,26 +124,37 @@ def find_alignment(E: Float, T: Float, p: float, eps: float) -> Alignment | None
     return Alignment(mu_n, mu_t, s, Z, R_z, int(valid.sum()), tau, int(confident.sum()))
 
 
-def align(E: Float, a: Alignment) -> Float:
-    """E' = normalize(s (E - mu_n) R* + mu_t), in place."""
-    # Up to the factor s, which normalising removes:
-    # (E - mu_n) R* + mu_t / s = E + [E Z, 1] [(R_z - I) Z^T; mu_t / s - mu_n R*]
-    m = len(a.R_z)
-    change = np.empty((m + 1, E.shape[1]))
-    change[:m] = product(a.R_z - np.eye(m), a.Z.T)
-    mu_n = a.mu_n[None]
-    change[m] = a.mu_t / a.s - (mu_n + product(product(mu_n, a.Z), change[:m]))[0]
-    Z, change = np.ascontiguousarray(a.Z, dtype=E.dtype), change.astype(E.dtype)
-    for rows in row_blocks(len(E)):
-        block = E[rows]
-        inside = np.ones((len(block), m + 1), dtype=E.dtype)
-        inside[:, :m] = product(block, Z)
-        add_product(block, inside, change)
-        normalise(block, out=block)
-    return E
+def align(X: Rows, a: Alignment, T: Float) -> Labelled:
+    """E' = normalize(s (E - mu_n) R* + mu_t)."""
+    # Up to the factor s, which normalising removes, E R* + c.
+    c = a.mu_t / a.s - a.rotated(a.mu_n[None])[0]
+    text = T.astype(np.float64)
+    head = X.fold(a.rotated_back(np.vstack([text, c])).T)
+    work = partial(
+        _align, head=head, shift=product(text, c[:, None])[:, 0], square=inner(c[None], c[None])
+    )
+    y, kappa, size = X.scan(work).rows
+    moved = Rows(
+        X.source,
+        a.rotated(X.A),
+        np.vstack([a.rotated(X.B), c.astype(X.B.dtype)]),
+        np.column_stack([X.U, 1 / X.g]),
+        X.g / size,
+    )
+    return Labelled(moved, y, kappa)
+
+
+def _align(E: Float, g: Float, U: Float, *, head: Head, shift: Float64, square: float) -> Answer:
+    """Labels, confidences and lengths of x R* + c, given x [R* T^T | R* c]."""
+    S = dots(E, g, U, head)
+    # |x R* + c|^2 for a unit row x: rotating keeps its length.
+    size = np.sqrt(np.maximum(1 + square + 2 * S[:, -1], NO_LENGTH))
+    y, kappa = best(S[:, :-1] + shift.astype(E.dtype))
+    return Answer((y, kappa / size, size))
 
 
 def opca(E: Float, T: Float, *, p: float = 0.8, eps: float = 1e-4) -> Float:
     """Aligned copy of unit rows ``E`` (N, d) with the unit prototypes ``T`` (C, d)."""
-    alignment = find_alignment(E, T, p, eps)
-    return E.copy() if alignment is None else align(E.copy(), alignment)
+    rows = original(InMemory(E), T)
+    alignment = find_alignment(rows, T, p, eps)
+    return E.copy() if alignment is None else formed(align(rows.X, alignment, T).X)

@@ -3,12 +3,12 @@
 NumPy and SciPy each bring a BLAS with threads of its own, and the idle threads of one spin for a while
 and take the cores from the other. The factorisations we need are SciPy's, so the products go there
 too. BLAS is column-major; a transposed view of a row-major matrix is the same memory, and
-(A B)^T = B^T A^T. Sums over rows are carried from block to block in float64.
+(A B)^T = B^T A^T.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,30 +39,11 @@ def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:
     return _gemm(factor, A, B, 1.0, out)
 
 
-def sum_of_products(A: Float, B: Float) -> Float64:
-    """A^T B over all rows."""
-    total = np.zeros((A.shape[1], B.shape[1]))
-    part = np.empty(total.shape, dtype=A.dtype)
-    for rows in row_blocks(len(A)):
-        total += product(A[rows].T, B[rows], out=part)
-    return total
-
-
-def column_sums(A: Float) -> Float64:
-    """1^T A over all rows, shape (d,)."""
-    total = np.zeros(A.shape[1])
-    for rows in row_blocks(len(A)):
-        total += A[rows].sum(axis=0)
-    return total
-
-
-def gram(blocks: Iterable[Float], d: int) -> Float64:
-    """A^T A over blocks of rows (n, d): half the work of a product, because it is symmetric."""
-    upper = np.zeros((d, d), order="F")
-    for block in blocks:
-        syrk = blas.ssyrk if block.dtype == np.float32 else blas.dsyrk
-        upper += syrk(1.0, np.ascontiguousarray(block).T)
-    return symmetric(upper)
+def gram(A: Float) -> Float:
+    """One triangle of A^T A: half the work of a product."""
+    syrk = blas.ssyrk if A.dtype == np.float32 else blas.dsyrk
+    triangle: Float = syrk(1.0, np.ascontiguousarray(A).T)
+    return triangle
 
 
 def symmetric(triangle: Float64) -> Float64:

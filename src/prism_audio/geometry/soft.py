@@ -14,8 +14,9 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.geometry.ccvd import find_scatter
-from prism_audio.geometry.products import Float, Float64, product, row_blocks
-from prism_audio.geometry.sphere import normalise
+from prism_audio.geometry.products import Float, Float64, product
+from prism_audio.geometry.rows import Labelled, Rows, formed, measured, original
+from prism_audio.geometry.source import InMemory
 
 
 def soft_gain(S_W: Float64, rho: float) -> Float64:
@@ -32,14 +33,14 @@ def soft_gain(S_W: Float64, rho: float) -> Float64:
     return product(vectors * gain, vectors.T)
 
 
-def weigh(E: Float, gain: Float64) -> Float:
-    """normalize(E gain), in place."""
-    matrix = gain.astype(E.dtype)
-    for rows in row_blocks(len(E)):
-        E[rows] = normalise(product(E[rows], matrix))
-    return E
+def weigh(X: Rows, gain: Float64, T: Float) -> Labelled:
+    """normalize(E' gain)."""
+    matrix = gain.astype(X.source.dtype)
+    return measured(Rows(X.source, product(X.A, matrix), product(X.B, matrix), X.U, X.g), T)
 
 
 def soft_deflation(E: Float, T: Float, *, rho: float = 1.0, q: float = 0.7) -> Float:
     """Copy of unit rows ``E`` (N, d) in which noisy directions count for less."""
-    return weigh(E.copy(), soft_gain(find_scatter(E, T, q).S_W, rho))
+    rows = original(InMemory(E), T)
+    gain = soft_gain(find_scatter(rows, len(T), q).S_W, rho)
+    return formed(weigh(rows.X, gain, T).X)

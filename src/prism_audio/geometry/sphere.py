@@ -56,15 +56,19 @@ def unit_rows(X: Float) -> Float:
     return np.ascontiguousarray(X if (norms == 1).all() else X / norms[:, None])
 
 
+def best(L: Float) -> tuple[Labels, Float]:
+    """argmax and max over the columns of ``L`` (n, C)."""
+    y = L.argmax(axis=1)
+    return y, np.take_along_axis(L, y[:, None], axis=1)[:, 0]
+
+
 def assign(E: Float, T: Float) -> tuple[Labels, Float]:
     """Pseudo-labels and confidences: argmax and max over c of <e_i, t_c>."""
     N = len(E)
     y = np.empty(N, dtype=np.intp)
     kappa = np.empty(N, dtype=E.dtype)
     for rows in row_blocks(N):
-        L = product(E[rows], T.T)
-        L.argmax(axis=1, out=y[rows])
-        kappa[rows] = np.take_along_axis(L, y[rows, None], axis=1)[:, 0]
+        y[rows], kappa[rows] = best(product(E[rows], T.T))
     return y, kappa
 
 
@@ -85,18 +89,17 @@ def gate(kappa: Float, keep: float) -> tuple[Mask, float]:
     return kappa >= tau, tau
 
 
-def class_sums(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
-    """Sum of w_i e_i over the members of every class, shape (C, d), and the sums of w_i, (C,)."""
-    sums = np.zeros((C, E.shape[1]))
-    for rows in row_blocks(len(E)):
-        n = rows.stop - rows.start
-        membership = sparse.csc_array((weights[rows], y[rows], np.arange(n + 1)), shape=(C, n))
-        sums += membership @ E[rows]
-    totals: Float64 = np.bincount(y, weights=weights, minlength=C).astype(np.float64)
-    return sums, totals
+def class_sums(E: Float, y: Labels, C: int, weights: Float) -> Float:
+    """Sum of w_i e_i over the members of every class, shape (C, d)."""
+    members = sparse.csc_array((weights, y, np.arange(len(E) + 1)), shape=(C, len(E)))
+    sums: Float = members @ E
+    return sums
 
 
 def class_means(E: Float, y: Labels, C: int, weights: Float) -> tuple[Float64, Float64]:
     """Weighted mean of every class (zero where it has no weight) and the classes' total weights."""
-    sums, totals = class_sums(E, y, C, weights)
+    sums = np.zeros((C, E.shape[1]))
+    for rows in row_blocks(len(E)):
+        sums += class_sums(E[rows], y[rows], C, weights[rows])
+    totals: Float64 = np.bincount(y, weights=weights, minlength=C).astype(np.float64)
     return sums / np.where(totals > 0, totals, 1)[:, None], totals

@@ -1,0 +1,104 @@
+"""Where the rows are: passes over blocks of rows, with small states that add up.
+
+Calibration never asks for all rows at once. It asks for passes: a function is shown every block of
+rows together with the numbers noted for those rows, and answers with
+
+    new numbers for each of the rows,   and   sums over the rows.
+
+The former are put in order, the latter are added in float64; nothing else is ever held. An array in
+memory is the simplest source; files larger than memory and a cluster are others, with the same passes
+(:mod:`prism_audio.scale`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.geometry.products import Float, row_blocks
+
+Notes = NDArray[Any]
+
+
+class Answer(NamedTuple):
+    """What a pass leaves: numbers for every row, each (N, ...), and sums over all rows."""
+
+    rows: tuple[Notes, ...] = ()
+    sums: tuple[Notes, ...] = ()
+
+
+# Shown a block of rows (n, d) and the notes of those rows, each (n, ...).
+Work = Callable[..., Answer]
+
+
+class Source(Protocol):
+    """Unit rows (N, d) somewhere.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        N and d.
+    dtype : dtype
+        The float type in which blocks are shown.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def scan(self, work: Work, *notes: Notes) -> Answer:
+        """One pass over all rows; ``notes`` are arrays (N, ...) that hold something of every row."""
+        ...
+
+    def astype(self, dtype: Any) -> Source:
+        """The same rows, shown in another float type."""
+        ...
+
+
+class InMemory:
+    """Rows of an array, which is read only."""
+
+    def __init__(self, E: Float) -> None:
+        self._E = E
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._E.shape[0], self._E.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._E.dtype
+
+    def scan(self, work: Work, *notes: Notes) -> Answer:
+        return scan_blocks(self._E, work, notes)
+
+    def astype(self, dtype: Any) -> InMemory:
+        return InMemory(self._E.astype(dtype, copy=False))
+
+
+def scan_blocks(E: Float, work: Work, notes: Iterable[Notes]) -> Answer:
+    """The pass over an array, in blocks that stay in the cache."""
+    notes = tuple(notes)
+    return merge(work(E[rows], *(note[rows] for note in notes)) for rows in row_blocks(len(E)))
+
+
+def merge(answers: Iterable[Answer]) -> Answer:
+    """One answer for neighbouring parts of the rows, given in order."""
+    rows: list[tuple[Notes, ...]] = []
+    sums: list[Notes] = []
+    for answer in answers:
+        rows.append(answer.rows)
+        if sums:
+            for total, part in zip(sums, answer.sums, strict=True):
+                total += part
+        else:
+            sums = [np.array(part, dtype=np.float64) for part in answer.sums]
+    return Answer(
+        rows[0] if len(rows) == 1 else tuple(map(np.concatenate, zip(*rows, strict=True))),
+        tuple(sums),
+    )
