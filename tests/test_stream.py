@@ -44,7 +44,7 @@ def adapter(encoder: BandEncoder, words: Vocabulary, sound: np.ndarray):
     batch = Batch(
         line.embeddings, names, line.start, line.end, "window", "bands", encoder.fingerprint
     )
-    adapter = calibrate_place(batch, words, place="here")
+    adapter = calibrate_place(batch, words, place="here", preset="paper")
     assert adapter.facts["verdict"] != "zero-shot"
     return adapter
 

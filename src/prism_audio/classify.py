@@ -16,7 +16,8 @@ from prism_audio.adapter import Adapter
 from prism_audio.arrays import as_rows
 from prism_audio.batch import Batch
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import row_blocks
+from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.sphere import Labels, Mask, unit_rows
 
 UNKNOWN = "unknown"
 
@@ -97,15 +98,37 @@ def judge(adapter: Adapter, E: Any, k: int = 2) -> Judgement:
     return Judgement(order, scores)
 
 
-def unknown_threshold(adapter: Adapter, given: float | None) -> float | None:
-    """The score below which the answer is ``unknown``: the one given, or the adapter's own."""
-    threshold = adapter.facts.get("unknown_threshold") if given is None else given
-    if threshold is not None and UNKNOWN in adapter.labels:
-        raise InputError(
-            f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
-            "word that class differently, or set no threshold"
-        )
-    return threshold
+class Doubt:
+    """Whether answers convince, or are ``unknown``.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        What answered.
+    least : float, optional
+        The least cosine that convinces. By default the adapter decides, on cosines before and after
+        its correction (:mod:`prism_audio.geometry.confidence`); one that has no threshold of its own
+        is always believed.
+    """
+
+    def __init__(self, adapter: Adapter, least: float | None = None) -> None:
+        own = adapter.facts.get("unknown_threshold")
+        self._threshold = own if least is None else least
+        self._share = adapter.facts.get("zero_shot_share", 0.0) if least is None else 0.0
+        self._prototypes = adapter.prototypes
+        if self._threshold is not None and UNKNOWN in adapter.labels:
+            raise InputError(
+                f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
+                "word that class differently, or set no threshold"
+            )
+
+    def convinced(self, E: Float, y: Labels, scores: Float) -> Mask:
+        """For embeddings ``E`` (N, d), their answers ``y`` and the cosines of those, (N,) each."""
+        if self._threshold is None:
+            return np.ones(len(y), dtype=bool)
+        before = np.einsum("ij,ij->i", unit_rows(E), self._prototypes[y].astype(E.dtype))
+        conviction = (1 - self._share) * scores + self._share * before
+        return np.asarray(conviction >= self._threshold)
 
 
 def classify(
@@ -125,15 +148,16 @@ def classify(
     top : int
         Keep this many of the best classes for every row.
     """
-    threshold = unknown_threshold(adapter, threshold)
+    doubt = Doubt(adapter, threshold)
     names = adapter.labels
     plain = judge(Adapter.zero_shot(adapter.prototypes, names), batch.embeddings, 1)
     said = judge(adapter, batch.embeddings, max(2, top))
+    embeddings, _ = as_rows(batch.embeddings, "E", adapter.dim)
+    convinced = doubt.convinced(embeddings, said.order[:, 0], said.scores[:, 0])
     rows = []
     for i, file in enumerate(batch.files):
         best = [names[c] for c in said.order[i]]
         scores = [_short(value) for value in said.scores[i]]
-        convinces = threshold is None or said.scores[i, 0] >= threshold
         two = len(best) > 1
         rows.append(
             Row(
@@ -142,7 +166,7 @@ def classify(
                 _seconds(batch.end[i]),
                 names[plain.order[i, 0]],
                 _short(plain.scores[i, 0]),
-                best[0] if convinces else UNKNOWN,
+                best[0] if convinced[i] else UNKNOWN,
                 scores[0],
                 best[1] if two else None,
                 _short(max(said.scores[i, 0] - said.scores[i, 1], 0.0)) if two else None,

@@ -36,7 +36,11 @@ PRESETS: dict[str, Parameters] = {
     "released": Parameters(),
     # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
     "default": Parameters(
-        deflation="soft", ridge_centre="identity", compilation="composition", guard=True
+        deflation="soft",
+        ridge_centre="identity",
+        compilation="composition",
+        prior_clips=7.0,
+        guard=True,
     ),
 }
 
@@ -53,7 +57,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The set of parameters to start from. ``default`` is recommended and guarded: where the batch
         cannot carry a correction it stays zero-shot and says so. ``paper`` is Algorithm 1 as printed;
         ``released`` is what the authors' public script does.
-    rounds, p, q, K, alpha, lam, eps, gamma, rho : optional
+    rounds, p, q, K, alpha, lam, eps, gamma, rho, prior_clips : optional
         Override a number of the preset; see :class:`prism_audio.geometry.calibrate.Parameters`.
     opca, deflation, pct, abr, car, ridge_centre, compilation, guard : optional
         Override a component of the preset, for ablations and for ``car=True``.
@@ -87,6 +91,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         eps: float | None = None,
         gamma: float | None = None,
         rho: float | None = None,
+        prior_clips: float | None = None,
         opca: bool | None = None,
         deflation: str | None = None,
         pct: bool | None = None,
@@ -106,6 +111,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.eps = eps
         self.gamma = gamma
         self.rho = rho
+        self.prior_clips = prior_clips
         self.opca = opca
         self.deflation = deflation
         self.pct = pct
@@ -260,7 +266,7 @@ def _reading(adapter: Adapter, E: Float, verdict: Verdict) -> dict[str, Any]:
     if not len(heard):
         return {}
     rows, weight = E[heard], verdict.numbers.get("weight", 1.0)
-    zero_shot, _ = assign(rows, adapter.prototypes)
+    zero_shot = product(rows, adapter.prototypes.T)
     # By the products of the calibration: NumPy's threads would hold up those of the next one.
     scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
     return confidence(scores, zero_shot, weight)._asdict()

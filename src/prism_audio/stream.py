@@ -19,7 +19,7 @@ from prism_audio.adapter import Adapter
 from prism_audio.audio.windows import Window, windows
 from prism_audio.batch import Batch
 from prism_audio.calibration import calibrate_place, refuse_other_encoder
-from prism_audio.classify import unknown_threshold
+from prism_audio.classify import Doubt
 from prism_audio.drift import Drift, Drifted
 from prism_audio.encoders.base import Float32
 from prism_audio.errors import InputError
@@ -157,8 +157,10 @@ class Listener:
         events = Events(self.pace.confirm)
         for answer in self._answers(blocks):
             label = self.adapter.labels[answer.label]
-            convinces = self._threshold is None or answer.score >= self._threshold
-            heard = Heard(answer.start, answer.end, label if convinces else None, answer.score)
+            (convinced,) = self._doubt.convinced(
+                answer.embedding[None], np.array([answer.label]), np.array([answer.score])
+            )
+            heard = Heard(answer.start, answer.end, label if convinced else None, answer.score)
             yield heard
             yield from events.add(heard)
             if self._drift is not None and (
@@ -173,7 +175,7 @@ class Listener:
 
     def _use(self, adapter: Adapter) -> None:
         self.adapter = adapter
-        self._threshold = unknown_threshold(adapter, self._given_threshold)
+        self._doubt = Doubt(adapter, self._given_threshold)
         self._drift = Drift.of(adapter, self.pace.hop)
 
     def _switch(self, warm: list[Answer]) -> Switched:

@@ -111,7 +111,8 @@ def sounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(prism: Prism, sounds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An adapter for them."""
     path = tmp_path_factory.mktemp("site") / "site.safetensors"
-    done = prism("calibrate", sounds, "-l", LABELS, "--encoder", "bands", "-o", path)
+    call = ("calibrate", sounds, "-l", LABELS, "--encoder", "bands", "--preset", "paper")
+    done = prism(*call, "-o", path)
     assert done.returncode == 0, done.stderr
     return path
 

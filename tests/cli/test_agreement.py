@@ -36,7 +36,7 @@ def test_all_heads_agree(prism: Prism, street: Path, tmp_path: Path) -> None:
     site = tmp_path / "site.safetensors"
     calibrated = prism(
         *("classify", street, "-l", LABELS, "--encoder", "bands", "--timeline", "--json"),
-        *("--save-adapter", site),
+        *("--save-adapter", site, "--preset", "paper"),
     )
     rows = json.loads(calibrated.stdout)["rows"]
     labels = [row["label"] for row in rows]

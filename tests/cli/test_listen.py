@@ -97,7 +97,19 @@ def test_warmup_switches_over_by_itself(prism: Prism, tmp_path: Path) -> None:
 
     sound = np.concatenate([soundfile.read(path)[0] for path in order])
     file, saved = write(tmp_path / "stream.wav", sound), tmp_path / "site.safetensors"
-    call = ("listen", file, "-l", LABELS, *BANDS, "--warmup", 60, "--json", "--every")
+    call = (
+        "listen",
+        file,
+        "-l",
+        LABELS,
+        *BANDS,
+        "--warmup",
+        60,
+        "--json",
+        "--every",
+        "--preset",
+        "paper",
+    )
     done = prism(*call, "--save-adapter", saved)
     assert done.returncode == 0
     (switch,) = lines(done, "switch")

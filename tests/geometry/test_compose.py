@@ -7,9 +7,15 @@ import pytest
 from scipy import linalg
 from scipy.stats import ortho_group
 
-from prism_audio.geometry.compose import compose, towards_identity
+from prism_audio.geometry import compose as core
+from prism_audio.geometry.compose import towards_identity
+from prism_audio.geometry.source import InMemory
 
 from .problems import SHAPES, problem, unit
+
+
+def compose(E, T, y, **numbers):
+    return core.compose(InMemory(E), E.T @ E, T, y, **numbers)
 
 
 def transcription(E, T, y, rho, eps):

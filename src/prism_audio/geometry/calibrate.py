@@ -15,13 +15,13 @@ are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), nev
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
-from prism_audio.geometry.guard import Verdict, judge
+from prism_audio.geometry.guard import Verdict, judge, reliability
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.rows import (
     Labelled,
@@ -29,7 +29,6 @@ from prism_audio.geometry.rows import (
     formed,
     mapped,
     original,
-    weighted_means,
 )
 from prism_audio.geometry.source import InMemory, Source
 from prism_audio.geometry.sphere import Labels, row_norms
@@ -63,6 +62,8 @@ class Parameters:
         Sharpness of CAR.
     rho : float
         Floor of the soft deflation, in units of the mean within-class variance.
+    prior_clips : float
+        Clips a class that the identity counts for where a rotation is found; 0 is the paper's.
     opca, pct, abr, car : bool
         Whether the component takes part. Without ABR the rounds hand on their targets and the matrix
         is compiled once, at the end.
@@ -85,6 +86,7 @@ class Parameters:
     eps: float = 1e-4
     gamma: float = 10.0
     rho: float = 1.0
+    prior_clips: float = 0.0
     opca: bool = True
     deflation: Literal["hard", "soft", "none"] = "hard"
     pct: bool = True
@@ -93,6 +95,10 @@ class Parameters:
     ridge_centre: Literal["zero", "identity"] = "zero"
     compilation: Literal["regression", "composition"] = "regression"
     guard: bool = False
+
+    def prior(self, N: int, C: int) -> float:
+        """How much the identity weighs against what ``N`` clips say of a rotation."""
+        return self.prior_clips * C / N
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -109,6 +115,7 @@ class Parameters:
             ("eps", 1e-12, np.inf),
             ("gamma", 0, np.inf),
             ("rho", 1e-12, np.inf),
+            ("prior_clips", 0, np.inf),
         ):
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not low <= value <= high:
@@ -186,16 +193,40 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
     labels = folded_labels(source, fold(W, T)) if params.abr else E_cur.y
     if params.compilation == "composition":
-        rows = original(source, T).X
-        means, n_c = weighted_means(rows, labels, len(T), np.ones_like(rows.g))
-        W = compose.composition(ridge.G, means, n_c, T, rho=params.rho, eps=params.eps)
+        W = compose.compose(
+            source,
+            ridge.G[:d, :d],
+            T,
+            labels,
+            rho=params.rho,
+            eps=params.eps,
+            prior=params.prior(N, len(T)),
+        )
         labels = folded_labels(source, fold(W, T))
     verdict = UNGUARDED
     if params.guard:
-        verdict = judge(labels, len(T))
+        halves = half_maps(source, T, params)
+        verdict = judge(labels, len(T), reliability(source, T, *halves))
         W = compose.towards_identity(W, verdict.numbers["weight"])
         labels = folded_labels(source, fold(W, T))
     return Calibration(W, labels, rounds, verdict)
+
+
+def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
+    """The maps that two halves of a batch give, each in one round; none of fewer than four rows.
+
+    Every other row by class and confidence: the halves are alike, whatever the order of the rows, and
+    the classes are taken in the order of their confidence, so that theirs does not matter either.
+    """
+    N, _ = source.shape
+    if N < 4:
+        return []
+    rows = original(source, T)
+    first = np.zeros(N, dtype=bool)
+    sureness, _ = car.class_confidence(rows.kappa, rows.y, len(T))
+    first[np.lexsort((rows.kappa, sureness[rows.y]))[::2]] = True
+    once = replace(params, rounds=min(params.rounds, 1), guard=False)
+    return [calibrate(source.only(half), T, once).W for half in (first, ~first)]
 
 
 def fold(W: Float64, T: Float) -> Float64:
@@ -207,7 +238,8 @@ def correct(E_cur: Labelled, T: Float, params: Parameters, facts: dict[str, Any]
     """One pass of the geometric corrections; ``facts`` takes what was seen."""
     rows = E_cur
     if params.opca:
-        alignment = opca.find_alignment(rows, T, params.p, params.eps)
+        prior = params.prior(len(rows.y), len(T))
+        alignment = opca.find_alignment(rows, T, params.p, params.eps, prior)
         if alignment is None:
             facts["valid_classes"] = 1
         else:

@@ -1,32 +1,49 @@
 """How much of a correction a batch can carry, decided without labels.
 
 A correction learnt from few clips, or from clips of few of the classes, destroys the classifier for
-everything else. Two numbers of the batch say how far it can be trusted; each becomes a weight between
-0 and 1 that rises smoothly with the evidence (a Hill curve, x^h / (x^h + half^h)):
+everything else. Two questions are put to the batch; their answers lie between 0 and 1.
 
-    clips a class   n = N / C                  half at  7, h = 3
-    coverage        v = exp(H(counts)) / C     half at .6, h = 8
+*Would other clips of this place say the same?* Two halves of the batch are calibrated on their own.
+With x_A, x_B and x_0 the scores that the two maps and zero-shot give the whole batch, centred over the
+classes and of unit length, the correction is x_A - x_0, and
 
-where counts are the labels after the last round and exp(H) their effective number of classes: a batch
-must hold more than half of the classes before it may speak for all. Their product w mixes the map with
-the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is zero-shot, and it grows from there.
+    reliability  r = cos(x_A - x_0, x_B - x_0)
+
+is the part of it that both halves found: what is only noise of a half the other does not repeat. The
+best estimate of a quantity that is measured with reliability r keeps r of what was measured. r itself
+is known from N / 2 clips only, so the lower end of its interval by Fisher's transformation counts,
+
+    r_low        = tanh(artanh(r) - 2 / sqrt(N / 2 - 3)).
+
+*Does it speak for all classes?* What both halves agree on may still hold only for the classes heard.
+
+    coverage     v = exp(H(counts) + (K - 1) / (2 N)) / C        weight v^8 / (v^8 + 0.6^8)
+
+of the N labels after the last round, K of which differ; the second term is the Miller-Madow correction
+for few clips. A batch must hold more than half of the classes before it may speak for all.
+
+The product w mixes the map with the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is
+zero-shot, and it grows from there.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from prism_audio.geometry.products import Float64
+from prism_audio.geometry.products import Float, Float64, product
+from prism_audio.geometry.source import Answer, Source
 from prism_audio.geometry.sphere import Labels
 
-CLIPS_HALF, CLIPS_POWER = 7.0, 3.0
 COVERAGE_HALF, COVERAGE_POWER = 0.6, 8.0
-# From here on more clips would change the weight by less than a tenth.
-ENOUGH_CLIPS = 15.0
-# Weights this close to 0 or 1 are called what they are.
-NEGLIGIBLE = 0.02
+# Below this a correction is none; from that on more of it would change few labels.
+NEGLIGIBLE, MOST = 0.02, 0.7
+# Standard errors that the reliability is lowered by.
+DEVIATIONS = 2.0
+# Squared difference of unit scores below which two maps are the same.
+ROUNDING = 1e-9
 
 
 class Verdict(str):
@@ -52,6 +69,43 @@ class Verdict(str):
         return str(self), self.reasons, self.numbers
 
 
+def reliability(source: Source, T: Float, *maps: Float64) -> float:
+    """The part of a correction that two halves surely share: 0 without two maps.
+
+    ``maps`` are the two (d + 1, d) maps, ``source`` the whole batch, ``T`` (C, d) the prototypes.
+    """
+    if len(maps) < 2:
+        return 0.0
+    text = T.T.astype(np.float64)
+    heads = [product(W, text) for W in (np.eye(*maps[0].shape), *maps)]
+    heads = [head - head.mean(axis=1, keepdims=True) for head in heads]
+    (inner,) = source.scan(partial(_score_products, heads=heads)).sums
+    norms = np.sqrt(np.diag(inner))
+    if not norms.all():
+        return 0.0
+    x = inner / np.outer(norms, norms)
+    a, b = 2 - 2 * x[0, 1], 2 - 2 * x[0, 2]  # squared lengths of the two corrections
+    both = 1 + x[1, 2] - x[0, 1] - x[0, 2]
+    clips = source.shape[0] / 2
+    return lower_end(float(both / np.sqrt(a * b)), clips) if min(a, b) > ROUNDING else 0.0
+
+
+def _score_products(E: Float, *, heads: list[Float64]) -> Answer:
+    """Inner products (3, 3) between the scores that three heads give a block."""
+    S = np.stack([(product(E, head[:-1].astype(E.dtype)) + head[-1]).ravel() for head in heads])
+    return Answer(sums=(product(S, S.T),))
+
+
+def lower_end(r: float, n: float) -> float:
+    """The lower end of the interval of a correlation ``r`` from ``n`` samples, not below 0."""
+    if n <= 3:
+        return 0.0
+    error = 1 / np.sqrt(n - 3)
+    # An r of one would stay one, however few the samples.
+    r = min(r, 1 - error**2 / 2)
+    return float(max(np.tanh(np.arctanh(r) - DEVIATIONS * error), 0.0))
+
+
 def hill(x: float, half: float, power: float) -> float:
     """x^power / (x^power + half^power): 0 at 0, one half at ``half``, 1 far above it."""
     return float(x**power / (x**power + half**power))
@@ -61,34 +115,31 @@ def effective_classes(y: Labels, C: int) -> float:
     """exp of the entropy of the class counts: C for even counts, 1 for a single class."""
     share: Float64 = np.bincount(y, minlength=C) / len(y)
     share = share[share > 0]
-    return float(np.exp(-np.sum(share * np.log(share))))
+    entropy = -np.sum(share * np.log(share)) + (len(share) - 1) / (2 * len(y))
+    return float(min(np.exp(entropy), C))
 
 
-def judge(y: Labels, C: int) -> Verdict:
+def judge(y: Labels, C: int, reliability: float) -> Verdict:
     """The verdict on a batch with labels ``y``; ``numbers["weight"]`` is how much may be used."""
-    clips = len(y) / C
     effective = effective_classes(y, C)
-    by_clips = hill(clips, CLIPS_HALF, CLIPS_POWER)
     by_coverage = hill(effective / C, COVERAGE_HALF, COVERAGE_POWER)
-    weight = by_clips * by_coverage
+    weight = reliability * by_coverage
     numbers = {
         "clips": len(y),
         "classes": C,
-        "clips_per_class": clips,
+        "clips_per_class": len(y) / C,
         "effective_classes": effective,
-        "weight_by_clips": by_clips,
+        "reliability": reliability,
         "weight_by_coverage": by_coverage,
         "weight": weight,
     }
-    reasons = []
-    if clips < ENOUGH_CLIPS:
-        want = int(np.ceil(ENOUGH_CLIPS * C))
-        reasons.append(f"{len(y)} clips for {C} classes are few; {want} or more would do")
-    if by_coverage < 0.9:
-        reasons.append(f"the batch sounds like about {effective:.0f} of the {C} classes")
+    heard = f"the batch sounds like about {effective:.0f} of the {C} classes"
+    shared = f"its two halves surely share {100 * reliability:.0f} % of the correction"
+    if weight >= MOST:
+        return Verdict("adapted", (heard, shared), numbers)
+    reasons = [heard] if by_coverage < MOST else []
+    if reliability < MOST or not reasons:
+        reasons.append(f"{shared}; more clips would settle it")
     if weight < NEGLIGIBLE:
         return Verdict("zero-shot", tuple(reasons), numbers | {"weight": 0.0})
-    if not reasons or weight > 1 - NEGLIGIBLE:
-        reasons.append(f"{clips:.0f} clips a class, about {effective:.0f} of {C} classes heard")
-        return Verdict("adapted", tuple(reasons), numbers)
     return Verdict("shrunk", (f"{100 * weight:.0f} % of the correction", *reasons), numbers)

@@ -13,6 +13,14 @@ trace. It moves nothing outside span(U, V), so with an orthonormal basis Z of th
     R* = I + Z (R_z - I) Z^T,
 
 where R_z is at most 2(C-1) wide. It does not depend on the machine, and it costs O(NdC) to apply.
+
+Centroids of few clips turn R* with their noise. A prior at the identity (not in the paper) holds it,
+
+    R = argmax tr(R^T (H + kappa I)) = U V^T of H + kappa I = U Sigma V^T,
+    kappa = prior |M_n - mu_n|_F |M_t - mu_t|_F / (V - 1)    with V classes,
+
+the most probable rotation under a matrix von Mises-Fisher prior. It too is the identity outside the
+span of the centroids and prototypes, and R* is its limit for prior -> 0.
 """
 
 from __future__ import annotations
@@ -104,7 +112,21 @@ def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
     return Z, R_z
 
 
-def find_alignment(E_cur: Labelled, T: Float, p: float, eps: float) -> Alignment | None:
+def rotation(A: Float64, B: Float64, prior: float) -> tuple[Float64, Float64]:
+    """Z (d, m) and R_z (m, m) of the rotation of rows A onto rows B, held to I by ``prior``."""
+    if prior <= 0:
+        return closest_rotation(A, B)
+    Z, _ = linalg.qr(np.hstack([A.T, B.T]), mode="economic", check_finite=False)
+    H = product(product(A, Z).T, product(B, Z))
+    kappa = prior * length(A) * length(B) / max(len(A) - 1, 1)
+    H[np.diag_indices_from(H)] += kappa
+    U, _, Vt = linalg.svd(H, check_finite=False)
+    return Z, product(U, Vt)
+
+
+def find_alignment(
+    E_cur: Labelled, T: Float, p: float, eps: float, prior: float = 0.0
+) -> Alignment | None:
     """The alignment of rows with the prototypes ``T``; None when fewer than two classes are seen.
 
     A confidence that is not positive gets no weight: a negative one would push a centroid away from
@@ -119,7 +141,7 @@ def find_alignment(E_cur: Labelled, T: Float, p: float, eps: float) -> Alignment
     M_n, M_t = M_n[valid], T[valid].astype(np.float64)
     mu_n, mu_t = M_n.mean(axis=0), M_t.mean(axis=0)
     A, B = M_n - mu_n, M_t - mu_t
-    Z, R_z = closest_rotation(A, B)
+    Z, R_z = rotation(A, B, prior)
     s = float(np.clip(length(B) / (length(A) + eps), *SCALE_RANGE))
     return Alignment(mu_n, mu_t, s, Z, R_z, int(valid.sum()), tau, int(confident.sum()))
 

@@ -59,6 +59,10 @@ class Source(Protocol):
         """The same rows, shown in another float type."""
         ...
 
+    def only(self, chosen: NDArray[np.bool_]) -> Source:
+        """The rows that are marked, in the same order."""
+        ...
+
 
 class InMemory:
     """Rows of an array, which is read only."""
@@ -79,6 +83,9 @@ class InMemory:
 
     def astype(self, dtype: Any) -> InMemory:
         return InMemory(self._E.astype(dtype, copy=False))
+
+    def only(self, chosen: NDArray[np.bool_]) -> InMemory:
+        return InMemory(self._E[chosen])
 
 
 def scan_blocks(E: Float, work: Work, notes: Iterable[Notes]) -> Answer:
