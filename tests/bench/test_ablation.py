@@ -5,7 +5,7 @@ import pytest
 
 from prism_audio.bench.ablation import (
     ABLATION,
-    PAPER_VALUES,
+    USUAL,
     Variant,
     check_specs,
     method_of,
@@ -72,11 +72,14 @@ def test_every_variant_and_every_value_can_be_made(
         assert len(method_of(spec).fit(*problem).labels) == 360
 
 
-def test_the_papers_value_is_the_paper(problem: tuple[np.ndarray, np.ndarray]) -> None:
-    expected = make("prism_paper").fit(*problem).labels
+def test_a_usual_value_is_what_the_method_takes_unasked(
+    problem: tuple[np.ndarray, np.ndarray],
+) -> None:
     for name, value, spec in sensitivity_specs():
-        if value == PAPER_VALUES[name] and name not in ("gamma", "rho"):
-            np.testing.assert_array_equal(method_of(spec).fit(*problem).labels, expected)
+        assert (name in spec.params) == (value != USUAL[name])
+        if value == USUAL[name]:
+            named = make("prism_paper", **spec.params, **{name: value}).fit(*problem)
+            np.testing.assert_array_equal(method_of(spec).fit(*problem).labels, named.labels)
 
 
 def test_a_wrong_method_is_refused_before_the_work() -> None:

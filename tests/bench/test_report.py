@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prism_audio.bench import paper
 from prism_audio.bench.ablation import ABLATION, SENSITIVITY
 from prism_audio.bench.conditions import Recipe
 from prism_audio.bench.config import STUDIES
-from prism_audio.bench.report import sections
+from prism_audio.bench.report import PRINTED, sections
 from prism_audio.bench.runner import Failure
 from prism_audio.bench.study import Findings, embed, investigate
 from prism_audio.bench.table import Table, best_of, percent, points
+from prism_audio.bench.tables import claims
 from prism_audio.bench.write import write_report
 from tests.bench.tiny import world
 
@@ -28,8 +30,9 @@ def quiet(name: str, total: int):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     bench = world(tmp_path_factory.mktemp("world"), studies=STUDIES)
-    assert embed(bench, quiet) == len(bench.experiment.conditions())
-    assert embed(bench, quiet) == 0
+    wanted = len(bench.experiment.conditions())
+    assert embed(bench, quiet)[1:3] == (wanted, wanted)
+    assert embed(bench, quiet)[1:3] == (0, wanted)
     return investigate(bench, quiet, workers=1)
 
 
@@ -108,6 +111,26 @@ def test_the_report_covers_what_was_asked(found: Findings, report: Path) -> None
     assert "prism bench experiments/tiny.toml" in text
 
 
+def test_all_work_of_a_first_run_is_counted(found: Findings) -> None:
+    assert len(found.work) == 4
+    answers, apart, turned, timed = found.work
+    assert answers.computed == answers.needed
+    assert timed.computed == timed.needed == len(found.costs)
+    # What an ablation shares with the comparison was done there.
+    assert 0 < apart.computed < apart.needed
+    assert 0 < turned.computed <= turned.needed
+
+
+def test_every_claim_of_the_paper_has_its_variant_and_a_verdict(found: Findings) -> None:
+    assert set(paper.CLAIMS.values()) <= {spec.label for spec in ABLATION}
+    assert found.ablation is not None
+    told = claims(found.ablation, PRINTED)
+    for line, (claim, variant) in zip(told, paper.CLAIMS.items(), strict=True):
+        gap = found.ablation.difference(variant, PRINTED)
+        verdict = {-1: "it does", 0: "not seen", 1: "the opposite"}[(gap.low > 0) - (gap.high < 0)]
+        assert line.startswith(f"{claim}: {verdict} here;")
+
+
 def test_numbers_are_written_for_other_programs(found: Findings, report: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = parquet.read_table(report / "results.parquet").to_pylist()
@@ -125,6 +148,9 @@ def test_a_second_report_is_the_same_byte_for_byte(
     found: Findings, report: Path, tmp_path: Path
 ) -> None:
     again = investigate(found.bench, quiet, workers=1)
+    assert [work.stage for work in again.work] == [work.stage for work in found.work]
+    assert [work.computed for work in again.work] == [0] * len(found.work)
+    assert [work.needed for work in again.work] == [work.needed for work in found.work]
     write_report(again, tmp_path)
     for path in report.rglob("*"):
         if path.suffix in (".md", ".html", ".svg"):

@@ -32,11 +32,11 @@ def all_cases(bench: Bench) -> list:
 
 def test_answers_are_what_the_methods_say(bench: Bench) -> None:
     specs = bench.experiment.methods
-    answers, failures = runner.run(bench, runner.plan(bench, specs, all_cases(bench)), workers=1)
-    assert not failures
+    done = runner.run(bench, runner.plan(bench, specs, all_cases(bench)), workers=1)
+    assert not done.failures
     params = {spec.label: spec for spec in specs}
     seen = set()
-    for answer in answers:
+    for answer in done.answers:
         spec = params[answer.method]
         here, there = (
             bench.studio.embedded(condition).embedding
@@ -60,7 +60,7 @@ def test_an_oracle_has_nothing_to_do_where_nothing_can_be_told(bench: Bench) -> 
 
 def test_nothing_is_computed_twice(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = runner.plan(bench, bench.experiment.methods, all_cases(bench))
-    first, _ = runner.run(bench, jobs, workers=1)
+    first = runner.run(bench, jobs, workers=1)
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("it was done before")
@@ -68,9 +68,10 @@ def test_nothing_is_computed_twice(bench: Bench, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(runner, "_do", refuse)
     told: list[int] = []
     jobs = runner.plan(bench, bench.experiment.methods, all_cases(bench))
-    again, _ = runner.run(bench, jobs, workers=1, told=told.append)
+    again = runner.run(bench, jobs, workers=1, told=told.append)
     assert sum(told) == len(jobs)
-    for one, other in zip(first, again, strict=True):
+    assert again.computed == 0
+    for one, other in zip(first.answers, again.answers, strict=True):
         assert one.method == other.method
         np.testing.assert_array_equal(one.given, other.given)
 
@@ -109,10 +110,10 @@ def test_a_method_that_fails_is_reported_and_the_rest_is_done(
     monkeypatch.setattr(runner, "method_of", broken)
     specs = [Spec("mean_shift", label="broken"), Spec("mean_shift", label="whole")]
     jobs = runner.plan(bench, specs, all_cases(bench)[:2])
-    answers, failures = runner.run(bench, jobs[:1] + jobs[1:], workers=1)
-    assert {failure.reason for failure in failures} == {"no such luck"}
-    assert {failure.method for failure in failures} == {"broken"}
-    assert [answer.method for answer in answers] == ["whole", "whole"]
+    done = runner.run(bench, jobs, workers=1)
+    assert {failure.reason for failure in done.failures} == {"no such luck"}
+    assert {failure.method for failure in done.failures} == {"broken"}
+    assert [answer.method for answer in done.answers] == ["whole", "whole"]
 
 
 @pytest.mark.slow
@@ -120,10 +121,8 @@ def test_processes_give_the_same(bench: Bench, tmp_path: Path) -> None:
     there = world(tmp_path)
     embed(there, lambda name, total: lambda count: None)
     some = [case for case in all_cases(bench) if case.protocol in ("transductive", "half")]
-    alone, _ = runner.run(bench, runner.plan(bench, bench.experiment.methods, some), workers=1)
-    shared, failures = runner.run(
-        there, runner.plan(there, bench.experiment.methods, some), workers=2
-    )
-    assert not failures
-    for one, other in zip(alone, shared, strict=True):
+    alone = runner.run(bench, runner.plan(bench, bench.experiment.methods, some), workers=1)
+    shared = runner.run(there, runner.plan(there, bench.experiment.methods, some), workers=2)
+    assert not shared.failures
+    for one, other in zip(alone.answers, shared.answers, strict=True):
         np.testing.assert_array_equal(one.given, other.given)

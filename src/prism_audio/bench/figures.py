@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prism_audio.bench.ablation import PAPER_VALUES
+from prism_audio.bench.ablation import USUAL
 from prism_audio.bench.conditions import MIXED
 from prism_audio.bench.cost import Cost
 from prism_audio.bench.protocol_tables import ordered
@@ -98,7 +98,7 @@ def axis_figure(
     label: str,
     levels: dict[str, float] | None = None,
 ) -> Figure:
-    """Accuracy along the axis of a protocol; ``levels`` are lines across it."""
+    """Accuracy along the axis of a protocol; ``levels``, of compiled maps, are lines across it."""
     figure, axes = canvas(10, 5)
     shown = [method for method in methods if method in scores]
     settings = ordered({setting for method in shown for setting in scores[method]})
@@ -108,9 +108,8 @@ def axis_figure(
         values = [100 * scores[method].get(setting, np.nan) for setting in settings]
         axes.plot(xs, values, label=method, **styles[method])
     for method, value in (levels or {}).items():
-        look = {"color": styles[method]["color"], "ls": (0, (1, 2)), "lw": 2}
-        axes.axhline(100 * value, label=f"{method}, compiled", **look)
-        axes.plot(xs[0], 100 * value, styles[method]["marker"], color=look["color"], ms=10)
+        look = {**styles[method], "linestyle": (0, (1, 2)), "linewidth": 2, "markersize": 10}
+        axes.plot(xs[[0, -1]], [100 * value] * 2, label=f"{method}, compiled", **look)
     axes.set_xticks(xs, settings)
     axes.set_xlabel(label)
     axes.set_ylabel(_ACCURACY)
@@ -185,6 +184,12 @@ def spectrum_figure(shifts: Sequence[Energy], known: Sequence[Energy]) -> Figure
     return figure
 
 
+def parameter_name(name: str) -> str:
+    """What a reader calls a parameter, with what must be switched on for it to matter."""
+    names = {"lam": "lambda", "rho": "rho (soft deflation)", "gamma": "gamma (with CAR)"}
+    return names.get(name, name)
+
+
 def sensitivity_figure(found: dict[str, dict[float, float]], baseline: float) -> Figure:
     """Accuracy against each parameter, all else as printed."""
     columns = 3
@@ -192,16 +197,15 @@ def sensitivity_figure(found: dict[str, dict[float, float]], baseline: float) ->
     figure, panels = canvas(12, 3.3 * rows + 0.4, rows, columns)
     values = [100 * value for by_value in found.values() for value in by_value.values()]
     flat = np.ravel(panels)
-    names = {"lam": "lambda", "rho": "rho (soft deflation)", "gamma": "gamma (with CAR)"}
     for axes, (name, by_value) in zip(flat, found.items(), strict=False):
         xs = np.arange(len(by_value))
         axes.plot(xs, [100 * value for value in by_value.values()], "o-", color="#0072B2")
-        if PAPER_VALUES[name] in by_value:
-            at = list(by_value).index(PAPER_VALUES[name])
-            axes.plot(at, 100 * by_value[PAPER_VALUES[name]], "o", ms=13, mfc="none",
+        if USUAL[name] in by_value:
+            at = list(by_value).index(USUAL[name])
+            axes.plot(at, 100 * by_value[USUAL[name]], "o", ms=13, mfc="none",
                       mec="#D55E00", mew=2.5)  # fmt: skip
         axes.set_xticks(xs, [f"{value:g}" for value in by_value])
-        axes.set_xlabel(names.get(name, name))
+        axes.set_xlabel(parameter_name(name))
         axes.axhline(100 * baseline, color="#000000", ls=":", lw=1.5)
         axes.set_ylim(min(*values, 100 * baseline) - 2, max(values) + 2)
     for axes in flat[len(found) :]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.bench.protocol_tables import cross_matrix, ordered, scores
+from prism_audio.bench.protocol_tables import MOVES, cross_matrix, cross_parts, ordered, scores
 from prism_audio.bench.runner import Answer
 from prism_audio.bench.summary import BASELINE, Summary, level_name
-from prism_audio.bench.table import percent, points
+from prism_audio.bench.table import interval, percent, points
 
 _PROTOCOLS = ("half", "few", "skewed", "stream", "calibration", "batch")
 _WORST_CLASSES = 6
@@ -28,6 +28,7 @@ def losses(
     """Sentences, one for each finding; never empty."""
     return [
         *_rivals(summary, ours),
+        *_f1(summary, ours),
         *_cells(summary, ours),
         *_classes(summary, ours, classes),
         *_protocols(answers, truth, ours),
@@ -42,18 +43,29 @@ def _rivals(summary: Summary, ours: str) -> list[str]:
         gap = summary.difference(method, ours)
         sure = "" if gap.low > 0 else "; the interval includes zero"
         found.append(
-            f"{method} is better than {ours} over all conditions, by {points(gap.mean)} points "
-            f"[{points(gap.low)}, {points(gap.high)}]{sure}."
+            f"{method} is better than {ours} over all conditions, by {interval(gap)} points{sure}."
         )
     if not found:
         second = max((m for m in summary.methods if m != ours), key=summary.mean)
         gap = summary.difference(ours, second)
         sure = "" if gap.low > 0 else ", and the interval includes zero"
         found.append(
-            f"Over all conditions nothing is ahead of {ours}; the next is {second}, "
-            f"{points(gap.mean)} points [{points(gap.low)}, {points(gap.high)}] behind{sure}."
+            f"Over all conditions nothing is ahead of {ours}; over the next, {second}, it is ahead by "
+            f"{interval(gap)} points{sure}."
         )
     return found
+
+
+def _f1(summary: Summary, ours: str) -> list[str]:
+    """Macro-F1 punishes classes that are never or too often named, which accuracy forgives."""
+    own = summary.f1(ours)
+    ahead = {method: summary.f1(method) for method in summary.methods if summary.f1(method) > own}
+    if not ahead:
+        return [f"By macro-F1, too, nothing is ahead of {ours}."]
+    told = "; ".join(
+        f"{method} {percent(ahead[method])}" for method in sorted(ahead, key=lambda m: -ahead[m])
+    )
+    return [f"By macro-F1 {ours} ({percent(own)}) is behind {told}."]
 
 
 def _cells(summary: Summary, ours: str) -> list[str]:
@@ -80,7 +92,7 @@ def _cells(summary: Summary, ours: str) -> list[str]:
         if scores_here[best] > scores_here[ours]:
             beaten[best] = beaten.get(best, 0) + 1
     if beaten:
-        told = ", ".join(f"{method} in {count}" for method, count in sorted(beaten.items()))
+        told = "; ".join(f"{method} in {count}" for method, count in sorted(beaten.items()))
         total = sum(beaten.values())
         found.append(f"Another method is best in {total} of {len(cells)} conditions: {told}.")
     return found
@@ -107,15 +119,29 @@ def _protocols(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -
         table = scores(protocol, answers, truth)
         if ours not in table or BASELINE not in table:
             continue
+        settings = ordered(set(table[ours]))
         worse = [
-            f"{setting or 'its one setting'} ({percent(table[ours][setting])} against "
+            f"{_at(setting)}({percent(table[ours][setting])} against "
             f"{percent(table[BASELINE][setting])})"
-            for setting in ordered(set(table[ours]))
+            for setting in settings
             if table[ours][setting] < table[BASELINE][setting] - _TOLERANCE
         ]
         if worse:
-            found.append(f"Protocol '{protocol}': it is below zero-shot at {', '.join(worse)}.")
+            found.append(f"Protocol '{protocol}': it is below zero-shot {', '.join(worse)}.")
+        ahead = [
+            f"{best} {_at(setting)}({percent(table[best][setting])} against "
+            f"{percent(table[ours][setting])})"
+            for setting in settings
+            for best in [max(table, key=lambda method: table[method].get(setting, 0.0))]
+            if table[best][setting] > table[ours][setting] + _TOLERANCE
+        ]
+        if ahead:
+            found.append(f"Protocol '{protocol}': the best is another method, {'; '.join(ahead)}.")
     return found
+
+
+def _at(setting: str) -> str:
+    return f"at {setting} " if setting.isdigit() else f"{setting} " if setting else ""
 
 
 def _places(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> list[str]:
@@ -129,6 +155,18 @@ def _places(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> l
         for here, there in np.argwhere(change < -_TOLERANCE)
         if here != there
     ]
-    if not worse:
-        return []
-    return [f"Moved to another place it falls below zero-shot: {', '.join(worse)}."]
+    found = (
+        [f"Moved to another place it falls below zero-shot: {', '.join(worse)}."] if worse else []
+    )
+    parts = {
+        method: cross_parts(places, cross_matrix(answers, truth, method)[1])
+        for method in dict.fromkeys(a.method for a in answers if a.case.protocol == "cross")
+    }
+    for number, move in enumerate(MOVES):
+        best = max(parts, key=lambda method: parts[method][number])
+        if parts[best][number] > parts[ours][number] + _TOLERANCE:
+            found.append(
+                f"Protocol 'cross', {move}: the best is another method, {best} "
+                f"({percent(parts[best][number])} against {percent(parts[ours][number])})."
+            )
+    return found

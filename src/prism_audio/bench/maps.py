@@ -71,7 +71,9 @@ def _cells(axes: object, values: NDArray[np.float64], limit: float, form: str) -
         value = values[row, column]
         if np.isfinite(value):
             dark = abs(value) > 0.6 * limit
+            shown = form.format(value)
+            shown = shown if float(shown) else "0"
             axes.text(  # type: ignore[attr-defined]
-                column, row, form.format(value), ha="center", va="center", fontsize=10,
+                column, row, shown, ha="center", va="center", fontsize=10,
                 color="#FFFFFF" if dark else "#000000",
             )  # fmt: skip

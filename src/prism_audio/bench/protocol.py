@@ -26,7 +26,7 @@ from prism_audio.bench.conditions import CLEAN, Condition
 
 Rows = NDArray[np.int64]
 
-FEW = (1, 2, 4, 8)
+FEW = (1, 2, 3, 4, 8)
 FEW_DRAWS = 5
 SKEW_DRAWS = 3
 SIZES = (32, 64, 128, 256, 512, 1024)

@@ -85,6 +85,15 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What jobs gave, and how many of them were not in the cache and had to be done."""
+
+    answers: list[Answer]
+    failures: list[Failure]
+    computed: int
+
+
 def plan(bench: Bench, specs: Sequence[Spec], cases: Iterable[Case]) -> list[Job]:
     """Jobs for all methods and cases; oracles have none where there is nothing to be told."""
     jobs = []
@@ -118,7 +127,7 @@ def plan(bench: Bench, specs: Sequence[Spec], cases: Iterable[Case]) -> list[Job
 
 def run(
     bench: Bench, jobs: Sequence[Job], workers: int | None = None, told: Told = lambda jobs: None
-) -> tuple[list[Answer], list[Failure]]:
+) -> Outcome:
     """Do the jobs, or find them done; ``told`` hears of every job that is."""
     cache = bench.studio.cache
     found: dict[int, Arrays] = {}
@@ -142,7 +151,7 @@ def run(
     answers = [
         answer for number in sorted(found) for answer in _answers(jobs[number], found[number])
     ]
-    return answers, failures
+    return Outcome(answers, failures, len(waiting))
 
 
 def _results(
@@ -157,7 +166,9 @@ def _results(
     spawned = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=spawned)
     try:
-        futures = {pool.submit(_do, folder, bench.text, jobs[number]): number for number in waiting}
+        # The longest first, so that no core is left alone with one of them at the end.
+        order = sorted(waiting, key=lambda number: -len(jobs[number].cases))
+        futures = {pool.submit(_do, folder, bench.text, jobs[number]): number for number in order}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -61,12 +62,19 @@ def paired_bootstrap(
     _, number = np.unique(groups, return_inverse=True)
     sums = np.bincount(number, weights=differences)
     sizes = np.bincount(number).astype(np.float64)
-    count = len(sizes)
-    random = np.random.default_rng(seed)
-    means = np.empty(draws)
-    for at in range(0, draws, 500):
-        step = min(500, draws - at)
-        drawn = random.multinomial(count, np.full(count, 1 / count), size=step)
-        means[at : at + step] = (drawn @ sums) / (drawn @ sizes)
+    both = np.column_stack([sums, sizes])
+    total, clips = np.vstack(
+        [part.astype(float) @ both for part in _redrawn(len(sizes), seed, draws)]
+    ).T
+    means = total / clips
     low, high = np.quantile(means, (0.025, 0.975))
     return Interval(float(differences.mean()), float(low), float(high))
+
+
+@lru_cache(maxsize=2)
+def _redrawn(count: int, seed: int, draws: int) -> list[NDArray[np.int16]]:
+    """How often each of ``count`` groups is drawn, in parts (500, count): the same for all pairs."""
+    random = np.random.default_rng(seed)
+    even = np.full(count, 1 / count)
+    sizes = [min(500, draws - at) for at in range(0, draws, 500)]
+    return [random.multinomial(count, even, size=size).astype(np.int16) for size in sizes]

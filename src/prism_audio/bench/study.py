@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prism_audio.bench.ablation import ABLATION, sensitivity_specs
 from prism_audio.bench.assemble import Bench
@@ -12,7 +13,7 @@ from prism_audio.bench.conditions import CLEAN, Condition
 from prism_audio.bench.config import Spec
 from prism_audio.bench.cost import Cost, measure
 from prism_audio.bench.protocol import Case, cases
-from prism_audio.bench.runner import Answer, Failure, Job, plan, run
+from prism_audio.bench.runner import Answer, Failure, Job, Outcome, plan, run
 from prism_audio.bench.spectrum import Energy, energy, references
 from prism_audio.bench.summary import Summary
 from prism_audio.methods import METHODS
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 # Given the name of a stage and how many steps it has; hears of every step through what it returns.
 Steps = Callable[[str, int], Callable[[int], None]]
+
+
+class Work(NamedTuple):
+    """A stage: how many of its results had to be computed, the others being in the cache."""
+
+    stage: str
+    computed: int
+    needed: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,8 @@ class Findings:
         Times and sizes by method.
     failures : list of Failure
         Methods that could not do a job.
+    work : tuple of Work
+        What was computed for it, and what was there before.
     """
 
     bench: Bench
@@ -60,10 +72,12 @@ class Findings:
     known: list[Energy] = field(default_factory=list)
     costs: dict[str, Cost] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    work: tuple[Work, ...] = ()
 
 
-def embed(bench: Bench, steps: Steps) -> int:
-    """Make the embeddings that the cache lacks; how many conditions that were."""
+def embed(bench: Bench, steps: Steps) -> Work:
+    """Make the embeddings that the cache lacks."""
+    began = time.monotonic()
     wanted = bench.experiment.conditions()
     for front in bench.experiment.fronts:
         wanted += bench.experiment.typical(front)
@@ -72,7 +86,7 @@ def embed(bench: Bench, steps: Steps) -> int:
         told = steps("embedding clips", len(missing) * len(bench.data))
         for condition in missing:
             bench.studio.embedded(condition, told)
-    return len(missing)
+    return Work("embedding clips", len(missing), len(wanted), time.monotonic() - began)
 
 
 def investigate(bench: Bench, steps: Steps, workers: int | None = None) -> Findings:
@@ -84,9 +98,9 @@ def investigate(bench: Bench, steps: Steps, workers: int | None = None) -> Findi
     for protocol in experiment.protocols:
         if protocol != "transductive":
             jobs += plan(bench, experiment.in_focus(), _cases(bench, protocol))
-    answers, failures = _run(bench, jobs, "trying methods", steps, workers)
-    kinds = _kinds(experiment.methods)
-    found = Findings(bench, answers, _summary(bench, answers), kinds, failures=failures)
+    done, work = _run(bench, jobs, "trying methods", steps, workers)
+    kinds, summary = _kinds(experiment.methods), _summary(bench, done.answers)
+    found = Findings(bench, done.answers, summary, kinds, failures=done.failures, work=(work,))
     for name, look in (
         ("ablation", _ablation),
         ("sensitivity", _sensitivity),
@@ -100,22 +114,31 @@ def investigate(bench: Bench, steps: Steps, workers: int | None = None) -> Findi
 
 def _ablation(found: Findings, steps: Steps, workers: int | None) -> Findings:
     jobs = plan(found.bench, ABLATION, _transductive(found.bench, _noisy(found.bench)))
-    answers, failures = _run(found.bench, jobs, "taking PRISM apart", steps, workers)
-    summary = _summary(found.bench, answers)
-    return replace(found, ablation=summary, failures=found.failures + failures)
+    done, work = _run(found.bench, jobs, "taking PRISM apart", steps, workers)
+    return replace(
+        found,
+        ablation=_summary(found.bench, done.answers),
+        failures=found.failures + done.failures,
+        work=(*found.work, work),
+    )
 
 
 def _sensitivity(found: Findings, steps: Steps, workers: int | None) -> Findings:
     tried = sensitivity_specs()
     specs = [spec for _, _, spec in tried]
     jobs = plan(found.bench, specs, _transductive(found.bench, _noisy(found.bench)))
-    answers, failures = _run(found.bench, jobs, "turning parameters", steps, workers)
-    summary = _summary(found.bench, answers)
+    done, work = _run(found.bench, jobs, "turning parameters", steps, workers)
+    summary = _summary(found.bench, done.answers)
     scores: dict[str, dict[float, float]] = {}
     for name, value, spec in tried:
         if spec.label in summary.methods:
             scores.setdefault(name, {})[value] = summary.mean(spec.label)
-    return replace(found, sensitivity=scores, failures=found.failures + failures)
+    return replace(
+        found,
+        sensitivity=scores,
+        failures=found.failures + done.failures,
+        work=(*found.work, work),
+    )
 
 
 def _spectrum(found: Findings, steps: Steps, workers: int | None) -> Findings:
@@ -135,14 +158,18 @@ def _spectrum(found: Findings, steps: Steps, workers: int | None) -> Findings:
 
 
 def _cost(found: Findings, steps: Steps, workers: int | None) -> Findings:
-    specs = found.bench.experiment.methods
-    return replace(found, costs=measure(found.bench, specs, steps("timing", len(specs))))
+    specs, began = found.bench.experiment.methods, time.monotonic()
+    costs, measured = measure(found.bench, specs, steps("timing", len(specs)))
+    work = Work("timing", measured, len(costs), time.monotonic() - began)
+    return replace(found, costs=costs, work=(*found.work, work))
 
 
 def _run(
     bench: Bench, jobs: Sequence[Job], name: str, steps: Steps, workers: int | None
-) -> tuple[list[Answer], list[Failure]]:
-    return run(bench, jobs, workers, steps(name, len(jobs)))
+) -> tuple[Outcome, Work]:
+    began = time.monotonic()
+    done = run(bench, jobs, workers, steps(name, len(jobs)))
+    return done, Work(name, done.computed, len(jobs), time.monotonic() - began)
 
 
 def _cases(bench: Bench, protocol: str) -> list[Case]:

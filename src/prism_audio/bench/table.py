@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from prism_audio.bench.scores import Interval
+
 
 @dataclass(frozen=True)
 class Table:
@@ -74,6 +76,11 @@ def percent(value: float | None) -> str:
 def points(value: float) -> str:
     """+1.2 for .012."""
     return f"{100 * value:+.1f}"
+
+
+def interval(found: Interval) -> str:
+    """+1.2 [+0.8, +1.6] for a difference with its interval."""
+    return f"{points(found.mean)} [{points(found.low)}, {points(found.high)}]"
 
 
 def best_of(

@@ -26,7 +26,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
        max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ddd; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: 14px; margin-top: 1rem; }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+caption { text-align: left; white-space: nowrap; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #e5e5e5; text-align: right;
          font-variant-numeric: tabular-nums; white-space: nowrap; }
 tbody th, thead th:first-child { text-align: left; font-weight: 400; } b { color: #a53d00; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from prism_audio.bench.study import Findings
+    from prism_audio.bench.study import Findings, Work
 
 
 def command(
@@ -67,10 +67,10 @@ def command(
     with orderly_stop(stopped), _progress() as progress:
         encoder = load_encoder(wanted.encoder)
         bench = assemble(wanted, data, backgrounds, encoder, store, quick)
-        made = embed(bench, _steps(progress))
+        embedded = embed(bench, _steps(progress))
         found = investigate(bench, _steps(progress), workers)
         files = write_report(found, out)
-    took = time.monotonic() - began
+    took, work = time.monotonic() - began, (embedded, *found.work)
     failures: list[tuple[str | Path, str]] = [
         (f"{failure.method} ({failure.where})", failure.reason) for failure in found.failures
     ]
@@ -79,7 +79,8 @@ def command(
             {
                 "report": [printable(path) for path in files],
                 "methods": _scores(found),
-                "conditions_embedded": made,
+                "conditions_embedded": embedded.computed,
+                "work": [{**stage._asdict(), "seconds": round(stage.seconds, 1)} for stage in work],
                 "seconds": round(took, 1),
                 "failures": [{"job": str(job), "reason": reason} for job, reason in failures],
             }
@@ -89,6 +90,8 @@ def command(
             say(
                 f"{name:34} {100 * score['accuracy']:5.1f} %   macro-F1 {100 * score['macro_f1']:5.1f}"
             )
+        for line in _told(work):
+            say(line)
         say(f"{printable(files[0])} and {len(files) - 1} more files, in {took:.0f} s")
     end(failures)
 
@@ -104,6 +107,14 @@ def _scores(found: Findings) -> dict[str, dict[str, Any]]:
         }
         for method in sorted(summary.methods, key=summary.mean, reverse=True)
     }
+
+
+def _told(work: Sequence[Work]) -> list[str]:
+    """What was done, stage by stage; the results that were not computed came from the cache."""
+    return [
+        f"{stage.stage:34} {stage.computed:5} of {stage.needed:5} computed in {stage.seconds:6.0f} s"
+        for stage in work
+    ]
 
 
 def _progress() -> Progress:

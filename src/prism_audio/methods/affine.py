@@ -70,12 +70,16 @@ class Scores:
 
     def logits(self, at: Affine) -> Float64:
         """l (N, C)."""
+        return self._logits(at, self.lengths(at))
+
+    def _logits(self, at: Affine, lengths: Float64) -> Float64:
         dots = self.E @ (at.gain * self.T).T + (at.bias * self.unit) @ self.T.T
-        return np.asarray(self.s * dots / self.lengths(at)[:, None])
+        return np.asarray(self.s * dots / lengths[:, None])
 
     def gradient(self, at: Affine, slope: LogitGradient) -> Affine:
         """dLoss/dgain and dLoss/dbias, where ``slope`` takes logits to dLoss/dlogits."""
-        lengths, logits = self.lengths(at), self.logits(at)
+        lengths = self.lengths(at)
+        logits = self._logits(at, lengths)
         g = slope(logits)
         m = self.s * g / lengths[:, None]
         w = np.einsum("ij,ij->i", g, logits) / lengths**2

@@ -16,11 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from prism_audio.geometry.products import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
-from prism_audio.methods.posterior import CLIP_SCALE, resolve_scale
+from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,10 @@ def balancing_bias(logits: Float64, iterations: int, tolerance: float) -> Float6
     N, C = logits.shape
     v = np.zeros(C)
     for _ in range(iterations):
-        shifted = logits + v
-        shifted -= logsumexp(shifted, axis=1, keepdims=True)
-        surplus = logsumexp(shifted, axis=0) - np.log(N / C)
+        log_p = log_posterior(logits + v)
+        # A class without any mass would have the logarithm of zero: its largest entry comes off first.
+        top = log_p.max(axis=0)
+        surplus = top + np.log(np.exp(log_p - top).sum(axis=0)) - np.log(N / C)
         v -= surplus
         if np.abs(surplus).max() < tolerance:
             break

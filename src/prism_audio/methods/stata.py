@@ -65,10 +65,11 @@ class StatA(RowMethod):
         W = graph(index, np.maximum(cosine, 0), len(E))
         W = (W + W.T) / 2
         z = np.exp(log_text)
-        v_0 = second_moment(E, T, z) / len(E)
+        squares = np.einsum("id,id->d", E, E)
+        v_0 = second_moment(squares, z.T @ E, T, z) / len(E)
         v_0 = np.maximum(v_0, 1e-6 * max(v_0.mean(), 1e-6))  # a coordinate that never varies
         for _ in range(self.rounds):
-            mu, v = mixture(E, T, z, v_0, self.alpha)
+            mu, v = mixture(E, squares, T, z, v_0, self.alpha)
             A, b = mu.T / v[:, None], -0.5 * np.sum(mu**2 / v, axis=1)
             fixed = log_text + E @ A + b
             for _ in range(self.steps):
@@ -77,18 +78,20 @@ class StatA(RowMethod):
         return Fitted(z.argmax(axis=1), head.dim, head.serve, head.size)
 
 
-def second_moment(E: Float64, mu: Float64, z: Float64) -> Float64:
-    """sum_ic z_ic (e_i - mu_c)^2 for every coordinate (d,); rows of z sum to one."""
-    cross = np.einsum("cd,cd->d", mu, z.T @ E)
-    total = np.einsum("id,id->d", E, E) - 2 * cross + z.sum(axis=0) @ mu**2
+def second_moment(squares: Float64, sums: Float64, mu: Float64, z: Float64) -> Float64:
+    """sum_ic z_ic (e_i - mu_c)^2 for every coordinate (d,); rows of z sum to one.
+
+    ``squares`` (d,) are sum_i e_i^2, ``sums`` (C, d) are z^T E.
+    """
+    total = squares - 2 * np.einsum("cd,cd->d", mu, sums) + z.sum(axis=0) @ mu**2
     return np.asarray(np.maximum(total, 0))
 
 
 def mixture(
-    E: Float64, T: Float64, z: Float64, v_0: Float64, alpha: float
+    E: Float64, squares: Float64, T: Float64, z: Float64, v_0: Float64, alpha: float
 ) -> tuple[Float64, Float64]:
     """Means (C, d) and variances (d,) for assignments ``z``, anchored to N(t_c, v_0)."""
-    C = len(T)
-    mu = (z.T @ E + alpha * T) / (z.sum(axis=0) + alpha)[:, None]
+    C, sums = len(T), z.T @ E
+    mu = (sums + alpha * T) / (z.sum(axis=0) + alpha)[:, None]
     anchor = alpha * (C * v_0 + np.sum((T - mu) ** 2, axis=0))
-    return mu, (second_moment(E, mu, z) + anchor) / (len(E) + alpha * C)
+    return mu, (second_moment(squares, sums, mu, z) + anchor) / (len(E) + alpha * C)
