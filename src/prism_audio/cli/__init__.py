@@ -28,6 +28,7 @@ COMMANDS: tuple[str, ...] = (
     "embed",
     "mix",
     "bench",
+    "serve",
     "assets",
 )
 

@@ -1,0 +1,109 @@
+"""``prism serve``: the HTTP service and its page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prism_audio.cli import options
+
+PORT = 8765
+
+
+def command(
+    adapter: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--adapter", "-a", help="A saved place; give several for several sites, default first."
+        ),
+    ] = None,
+    labels: options.Labels = None,
+    encoder: options.Encoder = None,
+    prompts: options.Prompts = "paper",
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps calibrated sites; otherwise they end with the service."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
+    ] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="PRISM_TOKEN", help="What clients must show; better in PRISM_TOKEN."),
+    ] = None,
+    max_files: Annotated[int, typer.Option(min=1, help="Recordings in a request.")] = 1000,
+    max_mb: Annotated[int, typer.Option(min=1, help="Megabytes in a request.")] = 256,
+    max_seconds: Annotated[float, typer.Option(min=1, help="Longest recording, in seconds.")] = 600,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds a request may take.")] = 120,
+    queue: Annotated[
+        int, typer.Option(min=1, help="Requests at a time; more are told to come again (429).")
+    ] = 128,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print where it listens as one JSON line.")
+    ] = False,
+) -> None:
+    """Label and calibrate over HTTP, with a page for people at the address it prints.
+
+    Without an adapter the labels are zero-shot, those of --labels or a dozen
+    everyday sounds; calibrate from the page, or by POST /v1/calibrate. Reachable
+    from this machine alone unless --host says otherwise. Ctrl-C or SIGTERM ends
+    it after all accepted work is done; a second one ends it at once.
+
+    Example: [bold]prism serve --adapter site.safetensors --store sites[/bold]
+    """
+    from prism_audio.cli.console import note, say
+    from prism_audio.errors import InputError, PrismError
+
+    try:
+        from prism_audio.serve.app import create_app
+        from prism_audio.serve.run import listening, run
+    except ImportError as error:
+        raise PrismError(
+            f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
+        ) from None
+    from prism_audio.serve.settings import Limits, Settings, is_loopback
+
+    if adapter and labels:
+        raise InputError("an adapter brings its own labels; leave out --labels")
+    if token is not None and not token.strip():
+        raise InputError("the token is empty; leave it out, or give one of some length")
+    settings = Settings(
+        adapters=tuple(adapter or ()),
+        labels=labels,
+        encoder=encoder,
+        prompts=prompts,
+        store=store,
+        token=token,
+        host=host,
+        limits=Limits(
+            files=max_files,
+            bytes=max_mb * 2**20,
+            seconds=max_seconds,
+            request_seconds=timeout,
+            requests=queue,
+        ),
+    )
+    with listening(host, port) as door:
+        app = create_app(settings)
+        sites = app.state.service.sites
+        for line in sites.notes:
+            note(line)
+        if store is None:
+            note("calibrated sites end with the service; --store FOLDER keeps them")
+        if not (is_loopback(host) or token):
+            note(f"warning: anybody who reaches {host} can use this service; set PRISM_TOKEN")
+        name = f"[{host}]" if ":" in host else host
+        url = f"http://{name}:{door.getsockname()[1]}/"
+        if as_json:
+            names = [site.name for site in sites]
+            typer.echo(json.dumps({"url": url, "default": sites.default, "sites": names}))
+        else:
+            say(f"{url}  sites: {', '.join(site.name for site in sites)}  (Ctrl-C stops)")
+        run(app, door)
+    note("stopped; all accepted work is done")

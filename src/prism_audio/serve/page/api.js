@@ -1,0 +1,99 @@
+// Talking to the service: the token, the errors, and patience when it is busy.
+
+import { askToken } from "./token.js";
+
+const KEY = "prism-token";
+const remembered = () => sessionStorage.getItem(KEY);
+
+/** What went wrong, in the service's own words; `code` is a short slug, `body` all it said. */
+export class ServiceError extends Error {
+  constructor(code, message, status = 0, body = null) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** The address of a part of the service with its parameters; empty ones are left out. */
+export function address(path, parameters = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") query.set(name, value);
+  }
+  const text = query.toString();
+  return text ? `${path}${path.includes("?") ? "&" : "?"}${text}` : path;
+}
+
+/** The same for WebSocket and server-sent events, which cannot send headers. */
+export const addressWithToken = (path, parameters = {}) =>
+  address(path, { ...parameters, token: remembered() });
+
+/**
+ * Send a request and give the response.
+ *
+ * A missing or wrong token is asked for; 429 is waited out (`onWait(seconds)` is told). Everything
+ * else that is no success becomes a ServiceError.
+ */
+export async function request(path, { onWait, ...options } = {}) {
+  for (;;) {
+    const token = remembered();
+    const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    const response = await reach(path, { ...options, headers });
+    if (response.ok) return response;
+    if (response.status === 401) {
+      // Another request may have asked meanwhile.
+      if (remembered() === token) await newToken(token !== null);
+    } else if (response.status === 429) {
+      const seconds = Math.min(60, Math.max(0.2, Number(response.headers.get("Retry-After")) || 1));
+      onWait?.(seconds);
+      await pause(1000 * seconds, options.signal);
+    } else {
+      throw await refusal(response);
+    }
+  }
+}
+
+export const getJson = async (path, options) => (await request(path, options)).json();
+export const postJson = async (path, body, options) =>
+  (await request(path, { method: "POST", body, ...options })).json();
+
+async function newToken(wrong) {
+  const given = await askToken(wrong);
+  if (given === null)
+    throw new ServiceError("unauthorised", "The service needs its token. Reload the page to give it.", 401);
+  sessionStorage.setItem(KEY, given);
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServiceError(
+      "unreachable",
+      "The service does not answer. Check that it is running, then try again.",
+    );
+  }
+}
+
+async function refusal(response) {
+  const body = await response.json().catch(() => null);
+  const told = body?.error;
+  const message = told?.message ?? `The service answered ${response.status} ${response.statusText}`.trim();
+  return new ServiceError(told?.code ?? `http_${response.status}`, message, response.status, body);
+}
+
+export function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(new DOMException("cancelled", "AbortError"));
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,0 +1,103 @@
+// What the page knows: the sites, the labels in use, and the clips with what was said of them.
+
+/** A recording; `state` is waiting, sending, done or failed. */
+class Clip {
+  static #last = 0;
+
+  constructor(file, name) {
+    this.id = ++Clip.#last;
+    this.file = file;
+    this.name = name;
+    this.forget();
+  }
+
+  forget() {
+    this.state = "waiting";
+    this.error = null;
+  }
+
+  /** Did the correction give it another label than zero-shot? Doubt alone is no change. */
+  get changed() {
+    if (this.state !== "done") return false;
+    const { unknown, top, label, zero_shot: before } = this.result;
+    return (unknown ? top[0].label : label) !== before;
+  }
+}
+
+/**
+ * Tells what happens: "added" and "removed" (detail: clips), "changed" (a clip), "selected",
+ * "site", "labels" (what is asked for from now on), "report" (a calibration).
+ */
+class Store extends EventTarget {
+  clips = [];
+  selected = null;
+  limits = { files: 16, bytes: 32e6, seconds: 600, formats: ["wav", "flac", "ogg", "mp3"] };
+  sites = [];
+  site = null;
+  typed = null; // labels that replace those of the site
+  report = null;
+
+  tell(name, detail = null) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  on(names, action) {
+    for (const name of names.split(" ")) this.addEventListener(name, (event) => action(event.detail));
+  }
+
+  /** Take in files: `[{ file, name }]`. */
+  add(found) {
+    const clips = found.map(({ file, name }) => new Clip(file, name));
+    this.clips = this.clips.concat(clips);
+    this.tell("added", clips);
+    return clips;
+  }
+
+  remove(clips) {
+    const gone = new Set(clips);
+    const place = this.clips.indexOf(this.selected);
+    this.clips = this.clips.filter((clip) => !gone.has(clip));
+    this.tell("removed", clips);
+    if (gone.has(this.selected)) this.select(this.clips[Math.min(place, this.clips.length - 1)] ?? null);
+  }
+
+  select(clip) {
+    this.selected = clip;
+    this.tell("selected", clip);
+  }
+
+  update(clip, fields) {
+    Object.assign(clip, fields);
+    this.tell("changed", clip);
+    // The first that has something to show, until somebody chooses.
+    if (!this.selected && clip.state === "done") this.select(clip);
+  }
+
+  setSites(sites, name) {
+    this.sites = sites;
+    this.site = sites.find((site) => site.name === name) ?? sites[0] ?? null;
+    this.typed = this.#notOwn(this.typed);
+    this.tell("site", this.site);
+  }
+
+  /** Labels typed by hand; null or the site's own: those of the site. */
+  setLabels(labels) {
+    const before = String(this.labels);
+    this.typed = this.#notOwn(labels);
+    if (String(this.labels) !== before) this.tell("labels", this.labels);
+  }
+
+  #notOwn(labels) {
+    return labels?.length && String(labels) !== String(this.site?.labels) ? labels : null;
+  }
+
+  get labels() {
+    return this.typed ?? this.site?.labels ?? [];
+  }
+
+  get done() {
+    return this.clips.filter((clip) => clip.state === "done");
+  }
+}
+
+export const store = new Store();

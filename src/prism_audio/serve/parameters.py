@@ -1,0 +1,100 @@
+"""The parameters of requests, each described once, and the bodies that recordings come in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query
+
+from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
+from prism_audio.serve.sites import NAME
+from prism_audio.serve.uploads import FIELD, JSON, MULTIPART, PCM
+
+PcmForm = Literal["s16le", "s32le", "f32le"]
+
+SiteQuery = Annotated[
+    str | None,
+    Query(description="The site; by default the service's default one.", examples=["default"]),
+]
+SiteName = Annotated[
+    str,
+    Query(
+        pattern=NAME,
+        description="The site to make, or whose adapter is to be replaced.",
+        examples=["street"],
+    ),
+]
+SitePath = Annotated[str, Path(description="The name of the site.", examples=["default"])]
+JobPath = Annotated[
+    str,
+    Path(description="The number that the calibration was given.", examples=["0f3a9c1d22b84e67"]),
+]
+LabelList = Annotated[
+    str | None,
+    Query(
+        description="A comma list that replaces the site's labels; quotes round one with a comma.",
+        examples=["dog bark, siren, drilling"],
+    ),
+]
+Timeline = Annotated[bool, Query(description="Answer for every window, too.")]
+Top = Annotated[int, Query(ge=1, le=50, description="How many of the best classes to list.")]
+Threshold = Annotated[
+    float | None,
+    Query(
+        ge=-1,
+        le=1,
+        allow_inf_nan=False,
+        description="The least cosine that convinces; by default the adapter's own.",
+    ),
+]
+Rate = Annotated[int, Query(ge=LOWEST_RATE, le=HIGHEST_RATE, description="Hz of raw samples.")]
+Format = Annotated[PcmForm, Query(description="Form of raw samples.")]
+Channels = Annotated[int, Query(ge=1, le=32, description="Channels of raw samples, interleaved.")]
+Preset = Annotated[
+    Literal["default", "paper", "released"], Query(description="The parameters of the calibration.")
+]
+Prompts = Annotated[
+    Literal["paper", "plain"] | None,
+    Query(description="Sentences that labels are put into; by default the service's own."),
+]
+
+_FORM: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            FIELD: {
+                "type": "array",
+                "items": {"type": "string", "format": "binary"},
+                "minItems": 1,
+                "description": "Recordings: wav, flac, ogg, mp3 and what else /v1/limits names.",
+            }
+        },
+        "required": [FIELD],
+        "additionalProperties": False,
+    }
+}
+
+
+def recordings_body() -> dict[str, Any]:
+    """The body of a request with recordings, for the OpenAPI document."""
+    samples = {"schema": {"type": "string", "format": "binary"}}
+    return _body({MULTIPART: _FORM, PCM: samples})
+
+
+def calibration_body(dim: int) -> dict[str, Any]:
+    """The body of a calibration: recordings, or embeddings of this width."""
+    number = {"type": "number", "minimum": -1e6, "maximum": 1e6}
+    row = {"type": "array", "items": number, "minItems": dim, "maxItems": dim}
+    embeddings = {
+        "schema": {
+            "type": "object",
+            "properties": {"embeddings": {"type": "array", "items": row, "minItems": 1}},
+            "required": ["embeddings"],
+            "additionalProperties": False,
+        }
+    }
+    return _body({MULTIPART: _FORM, JSON: embeddings})
+
+
+def _body(content: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": content}}

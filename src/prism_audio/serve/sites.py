@@ -1,0 +1,207 @@
+"""The places a service knows, side by side.
+
+A site never changes: a calibration puts a new one in its place, by one assignment, and whoever
+began with the old one ends with it. On the disk it is the same: one file each, replaced whole.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prism_audio.adapter import Adapter
+from prism_audio.calibration import refuse_other_encoder
+from prism_audio.encoders.base import Encoder
+from prism_audio.errors import PrismError
+from prism_audio.serve.refusal import Refusal
+
+NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+MOST = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A place.
+
+    Attributes
+    ----------
+    name : str
+        As clients say it.
+    adapter : Adapter
+        What labels its sounds.
+    made : bool
+        Whether the adapter was calibrated; otherwise it is plain zero-shot.
+    """
+
+    name: str
+    adapter: Adapter
+    made: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """``adapted``, ``shrunk`` or ``zero-shot``; ``none`` where nothing was calibrated."""
+        said = self.adapter.facts.get("verdict")
+        return said if self.made and said in ("adapted", "shrunk", "zero-shot") else "none"
+
+    def describe(self, encoder: Encoder) -> dict[str, Any]:
+        """What clients are told of it."""
+        facts = self.adapter.facts if self.made else {}
+        numbers = facts.get("numbers")
+        weight = numbers.get("weight") if isinstance(numbers, dict) else None
+        reasons = facts.get("reasons")
+        return {
+            "name": self.name,
+            "encoder": {
+                "id": encoder.id,
+                "rate": encoder.rate,
+                "window": encoder.window,
+                "hop": encoder.hop,
+                "dim": encoder.dim,
+            },
+            "labels": list(self.adapter.labels),
+            "verdict": self.verdict,
+            "reasons": [str(reason) for reason in reasons] if isinstance(reasons, list) else [],
+            "weight": round(float(weight), 4) if isinstance(weight, int | float) else None,
+            "clips": facts["N"] if isinstance(facts.get("N"), int) else None,
+            "date": _iso(facts.get("date")),
+        }
+
+    def file(self) -> bytes:
+        """The adapter as the bytes of its file."""
+        if not self.made:
+            raise Refusal(
+                404,
+                "no_adapter",
+                f"the site {self.name!r} is plain zero-shot and has no adapter yet; calibrate it",
+            )
+        with tempfile.TemporaryDirectory(prefix="prism-") as folder:
+            return self.adapter.save(Path(folder) / "site.safetensors").read_bytes()
+
+
+class Sites:
+    """All sites by name.
+
+    Parameters
+    ----------
+    given : list of Site
+        The first is used where a client names none, and cannot be removed.
+    encoder : Encoder
+        What all of them were made for.
+    store : path, optional
+        A folder that is read now and keeps what is put.
+
+    Attributes
+    ----------
+    notes : list of str
+        What the operator should know of the store.
+    """
+
+    def __init__(self, given: list[Site], encoder: Encoder, store: Path | None = None) -> None:
+        self.default = given[0].name
+        self.notes: list[str] = []
+        self._encoder, self._store = encoder, store
+        self._sites = {site.name: site for site in given}
+        self._writing = threading.Lock()
+        if store is not None:
+            self._read(store)
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self._sites.values())
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    def get(self, name: str | None = None) -> Site:
+        """The site of that name, or the default one."""
+        site = self._sites.get(name or self.default)
+        if site is None:
+            raise Refusal(
+                404,
+                "unknown_site",
+                f"there is no site {name!r}; known are {', '.join(list(self._sites)[:20])}",
+            )
+        return site
+
+    def room_for(self, name: str) -> None:
+        """Refuse a name that cannot be one, or one site too many."""
+        check_name(name)
+        if name not in self._sites and len(self._sites) >= MOST:
+            raise Refusal(
+                409, "too_many_sites", f"there are {MOST} sites, the most; remove one first"
+            )
+
+    def put(self, site: Site) -> None:
+        """Store a site, then switch over to it."""
+        check_name(site.name)
+        with self._writing:
+            if self._store is not None:
+                site.adapter.save(self._store / f"{site.name}.safetensors")
+            self._sites = {**self._sites, site.name: site}
+
+    def remove(self, name: str) -> None:
+        """Forget a site, on the disk too."""
+        with self._writing:
+            self.get(name)
+            if name == self.default:
+                raise Refusal(409, "default_site", f"{name!r} is the default site and stays")
+            if self._store is not None:
+                with suppress(FileNotFoundError):
+                    (self._store / f"{name}.safetensors").unlink()
+            self._sites = {key: site for key, site in self._sites.items() if key != name}
+
+    def _read(self, store: Path) -> None:
+        try:
+            store.mkdir(parents=True, exist_ok=True)
+            files = sorted(store.glob("*.safetensors"))
+        except OSError as error:
+            raise PrismError(
+                f"cannot use the store {store}: {error.strerror or error}; give another --store"
+            ) from None
+        for path in files:
+            try:
+                check_name(path.stem)
+                adapter = Adapter.load(path)
+                refuse_other_encoder(
+                    adapter, self._encoder.fingerprint, self._encoder.id, str(path)
+                )
+            except PrismError as error:
+                self.notes.append(f"left out of the store: {error}")
+                continue
+            if path.stem in self._sites:
+                self.notes.append(
+                    f"the site {path.stem!r} is taken from the store ({path}), where it was "
+                    "calibrated; remove that file to go back"
+                )
+            self._sites[path.stem] = Site(path.stem, adapter)
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of a site, and so of its file."""
+    if not re.fullmatch(NAME, name, re.ASCII):
+        raise Refusal(
+            422,
+            "bad_site_name",
+            f"{name[:80]!r} cannot name a site; wanted are 1 to 64 of a-z, 0-9, '-' and '_', "
+            "beginning with a letter or digit",
+        )
+
+
+def name_of(path: Path) -> str:
+    """A name for the site in an adapter's file."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")[:64]
+    return name or "site"
+
+
+def _iso(date: Any) -> str | None:
+    try:
+        when = datetime.strptime(date, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        return None
+    return when.isoformat()

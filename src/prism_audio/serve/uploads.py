@@ -1,0 +1,256 @@
+"""From the body of a request to recordings: counted while it comes, kept in one temporary file.
+
+The file has no name, so nothing that a client says can lead to a path: the names it gives to its
+recordings are text for messages and answers. One file for a whole request, because a thousand open
+ones would be more than a process may have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+import tempfile
+import unicodedata
+from collections.abc import AsyncIterator
+from typing import IO, Any
+
+import numpy as np
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
+
+from prism_audio.audio.container import View
+from prism_audio.audio.source import Source
+from prism_audio.live import FORMATS
+from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.settings import Limits
+
+FIELD = "files"
+MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
+# What waits in memory until it is worth a trip to the disk.
+_FLUSH = 1 << 20
+_LONGEST_NAME, _LONGEST_HEAD = 255, 8192
+
+
+class Recording(View):
+    """A stretch of an upload that reads like a file; ``name`` is what the client called it."""
+
+    def __init__(self, body: Body, name: str, start: int, stop: int, head: bytes = b"") -> None:
+        super().__init__(body, head, start, stop)
+        self.name = name
+        self.size = len(head) + stop - start
+
+
+class Body(Source):
+    """The bytes of a request in its temporary file; many threads may read it at once."""
+
+    def __init__(self, file: IO[Any]) -> None:
+        super().__init__(file, "the upload")  # type: ignore[arg-type]
+        self._handle = file.fileno()
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        parts = []
+        while count > 0 and (part := os.pread(self._handle, count, offset)):
+            parts.append(part)
+            offset, count = offset + len(part), count - len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Give the disk back."""
+        self.file.close()
+
+
+class Upload:
+    """What a request brought; close it when it has been read.
+
+    Attributes
+    ----------
+    recordings : list of Recording
+        In the order in which they came.
+    """
+
+    def __init__(self, body: Body, recordings: list[Recording]) -> None:
+        self._body, self.recordings = body, recordings
+
+    def close(self) -> None:
+        """Forget the recordings."""
+        self._body.close()
+
+
+async def receive_multipart(request: Request, limits: Limits) -> Upload:
+    """The files of a form, or a :class:`Refusal` that says what is wrong with it."""
+    _, options = parse_options_header(request.headers.get("content-type"))
+    parts = _Parts(limits)
+    try:
+        parser = MultipartParser(options.get(b"boundary", b""), parts.callbacks)  # type: ignore[arg-type]
+        if not options.get(b"boundary"):
+            raise FormParserError("its Content-Type names no boundary")
+
+        async def chunks() -> AsyncIterator[bytes]:
+            async for chunk in _counted(request, limits):
+                parser.write(chunk)
+                yield parts.taken()
+
+        body = await _spooled(chunks())
+    except FormParserError as error:
+        raise Refusal(400, "bad_multipart", f"the form cannot be read: {error}") from None
+    if not parts.complete:
+        body.close()
+        raise Refusal(400, "bad_multipart", "the form breaks off before its end; send it again")
+    if not parts.found:
+        body.close()
+        raise Refusal(
+            422, "no_files", f"the form holds no recording; send one or more as {FIELD!r}"
+        )
+    return Upload(body, [Recording(body, *part) for part in parts.found])
+
+
+async def receive_pcm(
+    request: Request, limits: Limits, *, rate: int, form: str, channels: int
+) -> Upload:
+    """Raw samples as one recording: the same as a wav file with this head."""
+    body = await receive_raw(request, limits)
+    kind, _ = FORMATS[form]
+    width = np.dtype(kind).itemsize
+    tag = 3 if form.startswith("f") else 1
+    sound = struct.pack(
+        "<HHIIHH", tag, channels, rate, rate * width * channels, width * channels, 8 * width
+    )
+    # A length of zero means "to the end", as recorders write it that never learn the length.
+    head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", len(sound)) + sound + b"data\0\0\0\0"
+    return Upload(body, [Recording(body, "samples", 0, body.size, head)])
+
+
+async def receive_raw(request: Request, limits: Limits) -> Body:
+    """The body as it is."""
+    return await _spooled(_counted(request, limits))
+
+
+async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
+    too_large = Refusal(
+        413,
+        "too_large",
+        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
+    )
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said) > limits.bytes:
+        raise too_large
+    total = 0
+    async for chunk in request.stream():
+        total += len(chunk)
+        if total > limits.bytes:
+            raise too_large
+        yield chunk
+
+
+async def _spooled(chunks: AsyncIterator[bytes]) -> Body:
+    file = tempfile.TemporaryFile(prefix="prism-upload-")  # noqa: SIM115 (lives as long as the body)
+    try:
+        held: list[bytes] = []
+        size = 0
+        async for chunk in chunks:
+            held.append(chunk)
+            size += len(chunk)
+            if size >= _FLUSH:
+                await asyncio.to_thread(file.write, b"".join(held))
+                held, size = [], 0
+        file.write(b"".join(held))
+        file.flush()
+        return Body(file)
+    except BaseException:
+        file.close()
+        raise
+
+
+class _Parts:
+    """What the parser of a form calls: finds where each recording begins and ends."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.found: list[tuple[str, int, int]] = []
+        self.complete = False
+        self._held = bytearray()
+        self._length = self._start = self._head = 0
+        self._field = self._value = self._disposition = b""
+        self._name = ""
+        self.callbacks = {
+            "on_part_begin": self._begin,
+            "on_header_field": self._header_field,
+            "on_header_value": self._header_value,
+            "on_header_end": self._header_end,
+            "on_headers_finished": self._headers_finished,
+            "on_part_data": self._data,
+            "on_part_end": self._end,
+            "on_end": self._all,
+        }
+
+    def taken(self) -> bytes:
+        """Bytes of recordings that came since the last call."""
+        data = bytes(self._held)
+        self._held.clear()
+        return data
+
+    def _begin(self) -> None:
+        self._field = self._value = self._disposition = b""
+        self._head = 0
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._count_head(end - start)
+        self._field += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._count_head(end - start)
+        self._value += data[start:end]
+
+    def _count_head(self, size: int) -> None:
+        self._head += size
+        if self._head > _LONGEST_HEAD:
+            raise FormParserError(f"a part has more than {_LONGEST_HEAD} bytes of headers")
+
+    def _header_end(self) -> None:
+        if self._field.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._field = self._value = b""
+
+    def _headers_finished(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        field = options.get(b"name", b"").decode("utf-8", "replace")
+        if field != FIELD:
+            raise Refusal(
+                422,
+                "unknown_field",
+                f"the form has a part called {field[:60]!r}; recordings go into {FIELD!r}, "
+                "and everything else into the address",
+            )
+        if len(self.found) >= self._limits.files:
+            raise Refusal(
+                413,
+                "too_many_files",
+                f"the request holds more than {self._limits.files} recordings; send fewer at a time",
+            )
+        if not options.get(b"filename"):
+            raise Refusal(
+                422,
+                "no_files",
+                f"a part {FIELD!r} of the form is no file; with curl, write -F {FIELD}=@street.wav",
+            )
+        name = options[b"filename"].decode("utf-8", "replace")
+        self._name = readable_name(name) or f"recording {len(self.found) + 1}"
+        self._start = self._length
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        self._held += data[start:end]
+        self._length += end - start
+
+    def _end(self) -> None:
+        self.found.append((self._name, self._start, self._length))
+
+    def _all(self) -> None:
+        self.complete = True
+
+
+def readable_name(name: str) -> str:
+    """A client's name for a file as text that is safe to show: one line, not endless."""
+    shown = "".join(c for c in name if unicodedata.category(c)[0] != "C").strip()
+    return shown[:_LONGEST_NAME]

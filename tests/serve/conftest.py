@@ -1,0 +1,77 @@
+"""A service in this process, with the cheap encoder; and the installed command, for a real one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the service needs the extra [serve]")
+
+from starlette.testclient import TestClient
+
+from prism_audio.batch import Batch
+from prism_audio.serve import calibrator
+from prism_audio.serve.app import create_app
+from prism_audio.serve.settings import Limits, Settings
+from prism_audio.vocabulary import Vocabulary
+from tests.cli.bands import LABELS, BandEncoder
+from tests.cli.conftest import Prism, prism
+from tests.serve.process import Served
+
+__all__ = ["prism"]
+
+Serve = Callable[..., TestClient]
+# Seconds that a recording may have at the shared service.
+LONGEST = 60
+
+
+async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> Any:
+    """A calibration without the seconds that a new process takes to start."""
+    folder = options["folder"]
+    request = calibrator.request_of(batch, words, options["place"], options["preset"])
+    calibrator.write(folder, batch, words, request)
+    await asyncio.to_thread(calibrator.work, folder)
+    return calibrator.read(folder)
+
+
+@pytest.fixture
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Start services; options are those of :class:`Settings`, or limits."""
+    started = []
+    monkeypatch.setattr("prism_audio.serve.service.calibrated", in_this_process)
+
+    def start(**options: Any) -> TestClient:
+        held = {field.name for field in fields(Limits)} - {field.name for field in fields(Settings)}
+        limits = {name: options.pop(name) for name in held & set(options)}
+        options = {"encoder": BandEncoder(), "store": tmp_path / "store", **options}
+        if not options.get("adapters"):
+            options.setdefault("labels", LABELS)
+        app = create_app(Settings(limits=Limits(**limits), **options))
+        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=True)
+        started.append(client.__enter__())
+        return client
+
+    yield start
+    for client in started:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    """A service with the usual settings."""
+    return serve()
+
+
+@pytest.fixture(scope="session")
+def served(prism: Prism, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real service that several tests share; none of them may stop it."""
+    store = tmp_path_factory.mktemp("store")
+    with Served(prism, "--store", store, "--max-seconds", LONGEST) as running:
+        yield running
+        done = running.stop()
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,106 @@
+"""Who may talk to the service."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from prism_audio.serve.settings import is_loopback
+from tests.serve.make import clip, form
+
+LIVE = "ws://localhost/v1/live"
+TOKEN = "a long secret"
+SHOWN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def guarded(serve):
+    return serve(token=TOKEN, host="0.0.0.0")
+
+
+@pytest.mark.parametrize("path", ["/v1/sites", "/v1/limits", "/metrics", "/openapi.json", "/v1/no"])
+def test_all_but_the_page_wants_the_token(guarded, path):
+    answer = guarded.get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert guarded.get(path, headers=SHOWN).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/", "/page/no-such-file.js"])
+def test_the_page_and_the_health_do_not(guarded, path):
+    assert guarded.get(path).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer a", "Basic a long secret", "Bearer ü"])
+def test_a_wrong_token_is_refused(guarded, given):
+    headers = {"Authorization": given.encode()}
+    assert guarded.get("/v1/sites", headers=headers).status_code == 401
+
+
+def test_posting_wants_the_token_too(guarded):
+    files = form(("a.wav", clip(2)))
+    assert guarded.post("/v1/classify", files=files).status_code == 401
+    assert guarded.post("/v1/classify", files=files, headers=SHOWN).status_code == 200
+
+
+def test_a_token_in_the_address_is_for_streams_alone(guarded):
+    query = {"token": TOKEN}
+    assert guarded.get("/v1/sites", params=query).status_code == 401
+    assert guarded.get("/v1/jobs/x/events", params=query).status_code == 404
+    assert guarded.get("/v1/jobs/x/events", params={"token": "no"}).status_code == 401
+    with guarded.websocket_connect(f"{LIVE}?token={TOKEN}&rate=8000") as socket:
+        assert socket.receive_json()["type"] == "ready"
+    for wrong in (LIVE, f"{LIVE}?token=no"):
+        with pytest.raises(WebSocketDisconnect), guarded.websocket_connect(wrong):
+            pass
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:1", "http://["]
+)
+def test_a_page_of_another_origin_is_refused(client, origin):
+    headers = {"Origin": origin}
+    answer = client.post("/v1/classify", files=form(("a.wav", clip(2))), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "cross_origin")
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(LIVE, headers=headers):
+        pass
+
+
+def test_the_services_own_page_is_not(client):
+    headers = {"Origin": "http://localhost"}
+    answer = client.post("/v1/classify", files=form(("a.wav", clip(2))), headers=headers)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.1", "["])
+def test_on_loopback_a_foreign_name_is_refused(client, host):
+    answer = client.get("/v1/sites", headers={"Host": host})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "foreign_host")
+
+
+@pytest.mark.parametrize("host", ["localhost:8765", "127.0.0.1", "[::1]:80", "127.3.2.1:1"])
+def test_on_loopback_its_own_names_are_not(client, host):
+    assert client.get("/v1/sites", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "yes"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)],
+)
+def test_loopback_is_told_from_the_rest(host, yes):
+    assert is_loopback(host) is yes
+
+
+def test_every_answer_carries_the_headers_that_keep_a_browser_safe(client):
+    for path in ("/v1/sites", "/v1/no", "/healthz"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_document_says_that_a_token_is_wanted(guarded, client):
+    document = guarded.get("/openapi.json", headers=SHOWN).json()
+    assert document["security"] == [{"token": []}]
+    assert "security" not in client.get("/openapi.json").json()

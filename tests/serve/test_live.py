@@ -1,0 +1,150 @@
+"""Labels for a stream, over the WebSocket."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from prism_audio.serve.pipe import Pipe
+from tests.cli.bands import RATE, tone
+from tests.serve.make import calibrate, clips, form, wav
+
+LIVE = "ws://localhost/v1/live"  # the client would say "testserver" otherwise
+QUERY = f"{LIVE}?rate={RATE}&format=f32le"
+
+
+def heard(socket) -> list[dict]:
+    """All messages until the end."""
+    messages = []
+    while True:
+        try:
+            messages.append(socket.receive_json())
+        except WebSocketDisconnect as closed:
+            return [*messages, {"type": "closed", "code": closed.code}]
+
+
+def test_a_stream_gets_the_labels_of_its_windows(client):
+    sound = np.concatenate([tone(2, 1.0, 1), tone(12, 1.0, 2)]).astype("<f4")
+    whole = client.post(
+        "/v1/classify",
+        params={"timeline": "true"},
+        files=form(("a.wav", wav(sound, subtype="FLOAT"))),
+    ).json()["results"][0]["timeline"]
+    data = sound.tobytes()
+    with client.websocket_connect(QUERY) as socket:
+        assert socket.receive_json() == {"type": "ready", "window": 0.5, "hop": 0.25}
+        for at in range(0, len(data), 999):
+            socket.send_bytes(data[at : at + 999])
+        socket.send_text("end")
+        *windows, last = heard(socket)
+    assert last["code"] == 1000
+    assert {window.pop("type") for window in windows} == {"window"}
+    assert [window.pop("probability") for window in windows] == [None] * len(windows)
+    for window, same in zip(windows, whole, strict=True):
+        assert window["label"] == same["label"]
+        assert window == pytest.approx(
+            same | {k: window[k] for k in ("label", "zero_shot")}, abs=2e-6
+        )
+
+
+def test_an_adapter_of_clips_hears_as_much_as_a_clip(client):
+    calibrate(client, "yard", clips(20))  # of 1.2 s
+    with client.websocket_connect(f"{QUERY}&site=yard") as socket:
+        ready = socket.receive_json()
+        assert ready["window"] == pytest.approx(1.25, abs=0.13)
+        socket.send_bytes(tone(7, 2.0, 1).astype("<f4").tobytes())
+        socket.send_text("end")
+        *windows, last = heard(socket)
+    assert {window["label"] for window in windows} == {"tone 7"}
+    assert windows[0]["end"] - windows[0]["start"] == pytest.approx(ready["window"])
+    assert all(0 < window["probability"] <= 1 for window in windows)
+    assert last["code"] == 1000
+
+
+def test_labels_may_be_replaced(client):
+    with client.websocket_connect(f"{QUERY}&labels=tone 3, tone 12") as socket:
+        socket.receive_json()
+        socket.send_bytes(tone(12, 1.0, 1).astype("<f4").tobytes())
+        assert socket.receive_json()["label"] == "tone 12"
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("rate=5", "invalid_parameter"),
+        ("rate=x", "invalid_parameter"),
+        ("rate=" + "9" * 5000, "invalid_parameter"),
+        ("format=mp3", "invalid_parameter"),
+        ("channels=0", "invalid_parameter"),
+        ("channels=99", "invalid_parameter"),
+        ("site=no", "unknown_site"),
+        ("labels=,", "bad_labels"),
+    ],
+)
+def test_a_wrong_parameter_is_told_and_ends_it(client, query, code):
+    with client.websocket_connect(f"{LIVE}?{query}") as socket:
+        error, closed = heard(socket)
+    assert (error["type"], error["code"], closed["code"]) == ("error", code, 1008)
+
+
+def test_samples_that_are_no_sound_are_told_and_end_it(client):
+    with client.websocket_connect(QUERY) as socket:
+        socket.receive_json()
+        socket.send_bytes(np.full(2000, np.nan, "<f4").tobytes())
+        error, closed = heard(socket)
+    assert (error["code"], closed["code"]) == ("bad_audio", 1008)
+    assert "--" not in error["message"]
+    assert "standard input" not in error["message"]
+
+
+def test_a_client_that_goes_away_leaves_nothing_behind(client):
+    service = client.app.state.service
+    with client.websocket_connect(QUERY) as socket:
+        socket.receive_json()
+        assert service.streams.inside == 1
+        socket.send_bytes(bytes(100))
+
+    def left() -> list[object]:
+        threads = [thread for thread in threading.enumerate() if thread.name == "live"]
+        return [*threads, *service.pipes] + [service] * service.streams.inside
+
+    deadline = time.monotonic() + 10
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not left()
+
+
+def test_one_stream_too_many_is_refused(serve):
+    client = serve(live=1)
+    with client.websocket_connect(QUERY) as first:
+        first.receive_json()
+        with client.websocket_connect(QUERY) as second:
+            error, closed = heard(second)
+    assert (error["code"], closed["code"]) == ("busy", 1013)
+
+
+def test_a_stop_ends_streams_after_what_they_sent(client):
+    service = client.app.state.service
+    with client.websocket_connect(QUERY) as socket:
+        socket.receive_json()
+        socket.send_bytes(tone(7, 0.6, 1).astype("<f4").tobytes())
+        assert socket.receive_json()["type"] == "window"
+        client.portal.call(service.drained)
+        *_, error, closed = heard(socket)
+    assert (error["code"], closed["code"]) == ("stopping", 1001)
+
+
+def test_a_pipe_gives_what_it_has_and_knows_its_end():
+    pipe = Pipe(4)
+    pipe.write(b"abc")
+    assert not pipe.full
+    pipe.write(b"def")
+    assert pipe.full
+    assert pipe.read(4) == b"abcd"
+    assert pipe.read(4) == b"ef"
+    pipe.end()
+    assert pipe.read(4) == b""
