@@ -3,7 +3,7 @@
     python benchmarks/guard.py CONDITIONS ESC50 --out FOLDER [--seeds 5] [--studies sizes few ...]
 
 CONDITIONS is the folder ``conditions`` of a cache that ``prism bench`` has filled, ESC50 the folder of
-the dataset. Two processes with one BLAS thread each; about twenty minutes for 41 conditions and five
+the dataset. Two processes with one BLAS thread each; about half an hour for 41 conditions and five
 seeds. What is done is kept in FOLDER/results.jsonl: a run that was stopped goes on from there, and
 results of changed code are made again. Prints Markdown tables and writes FOLDER/guard.json and
 FOLDER/guard.md; ``benchmarks/guard_pictures.py`` draws from the former.
@@ -25,7 +25,7 @@ from typing import Any
 
 import guard_studies
 import numpy as np
-from guard_data import Sounds, load_sounds
+from guard_data import Sounds, load_sounds, some_level
 from guard_tables import tables
 
 from prism_audio.bench.code import code_digest
@@ -38,8 +38,11 @@ STUDIES: dict[str, Study] = {
     "few": guard_studies.few,
     "streams": guard_studies.streams,
     "foreign": guard_studies.foreign,
+    "lists": guard_studies.lists,
     "honesty": guard_studies.honesty,
 }
+# The other studies are made at four of the eight levels of every background, for the time they take.
+EVERY_LEVEL = ("sizes", "spaces")
 Task = tuple[str, str, int]
 _sounds: Sounds
 
@@ -60,7 +63,7 @@ def main() -> None:
         for seed in range(given.seeds)
         for study in given.studies
         for condition in sounds.files
-        if study != "spaces" or seed == 0
+        if (study != "spaces" or seed == 0) and (study in EVERY_LEVEL or some_level(condition))
     ]
     records = run(tasks, sounds, given.out / "results.jsonl", given.processes)
     report = tables(records)

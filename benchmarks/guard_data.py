@@ -88,5 +88,10 @@ def background(condition: str) -> str:
     return condition.rsplit("_", 1)[0]
 
 
+def some_level(condition: str) -> bool:
+    """Whether it is clean, mixed, or at -6, 0 or 10 dB."""
+    return condition.endswith(("clean", "mixed", "_-6dB", "_0dB", "_10dB"))
+
+
 def _unit(X: np.ndarray) -> np.ndarray:
     return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)

@@ -19,6 +19,7 @@ TITLES = {
     "few": "Few of the classes in the batch, deployed on all",
     "streams": "Correlated streams",
     "foreign": "Foreign sounds in the batch",
+    "lists": "Other lists of labels, 20 clips a label unless said otherwise",
 }
 
 
@@ -74,18 +75,16 @@ def checked(condition: str) -> bool:
 def _sizes(found: Means) -> str:
     rows, short = [], []
     for cell in _cells(found):
+        enough = cell in ENOUGH
         rivals = {
             c: found[cell, c, "default"] - max(found[cell, c, "paper"], found[cell, c, "released"])
             for c in gains(found, cell)
+            if enough
         }
-        enough = cell in ENOUGH
-        short += [f"{c} at {cell}: {v:+.1f}" for c, v in rivals.items() if enough and v < -MARGIN]
+        short += [f"{c} at {cell}: {v:+.1f}" for c, v in rivals.items() if v < -MARGIN]
         name = f"{cell}, transductive" if cell == "2000" else cell
-        average = float(np.mean(list(rivals.values())))
-        rows.append(
-            [name, *_accuracies(found, cell), *_worst(found, cell)]
-            + ([f"{average:+.1f}", _least(rivals)] if enough else ["", ""])
-        )
+        lead = [f"{np.mean(list(rivals.values())):+.1f}", _least(rivals)] if enough else ["", ""]
+        rows.append([name, *_accuracies(found, cell), *_worst(found, cell), *lead])
     text = _section(
         "Calibration size, unseen clips",
         ["clips", "zero-shot", "paper", "released", "default", *WORST, "- better rival", "least"],
@@ -122,8 +121,8 @@ def _spaces(found: Means) -> str:
 
 def _honesty(records: list[Record]) -> str:
     figures = {
-        "accuracy": "accuracy", "ece": "ECE", "ece_old_temperature": "ECE, old temperature",
-        "auroc": "AUROC", "known_rejected": "known rejected",
+        "accuracy": "accuracy", "ece": "ECE", "auroc": "AUROC",
+        "auroc_cosine": "AUROC, cosine alone", "known_rejected": "known rejected",
         "accuracy_lost": "accuracy lost", "foreign_rejected": "foreign rejected",
     }  # fmt: skip
     parts = ["### Confidence before and after"]
@@ -189,7 +188,8 @@ def _section(title: str, head: list[str], rows: list[list[str]], found: Means) -
 
 def _accuracies(found: Means, cell: str) -> list[str]:
     methods = ("zero-shot", "paper", "released", "default")
-    return [f"{_mean(found, cell, method):.1f}" for method in methods]
+    made = {method for at, _, method in found if at == cell}
+    return [f"{_mean(found, cell, method):.1f}" if method in made else "" for method in methods]
 
 
 def _mean(found: Means, cell: str, method: str) -> float:

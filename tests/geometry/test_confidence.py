@@ -9,9 +9,9 @@ import pytest
 from scipy.special import softmax
 
 from prism_audio import PRISM, Adapter
-from prism_audio.geometry.confidence import confidence, probabilities
+from prism_audio.geometry.confidence import confidence, conviction, probabilities
 
-from .problems import problem
+from .problems import problem, unit
 
 RNG = np.random.default_rng(0)
 
@@ -21,47 +21,60 @@ def scores(N=200, C=6):
 
 
 def test_the_formulas():
-    S = scores()
-    y_0 = S.argmax(axis=1)
-    y_0[:30] = S[:30].argmin(axis=1)  # 30 of 200 labels were changed
-    got = confidence(S, y_0, weight=0.8)
-    error = (0.8 * 30 + 4) / (0.8 * 200 + 20)
-    spread = np.mean([np.std(row) for row in S])
-    assert got.temperature == pytest.approx(1.25 * spread * error**0.5)
-    ordered = np.sort(S, axis=1)
-    low, typical = np.percentile(ordered[:, -2], 25), np.median(ordered[:, -1])
+    S, S_0 = scores(), 0.3 * scores()
+    S_0[30:] = 0.3 * S[30:]  # the labels of 30 rows are others
+    S_0[:30] = -0.3 * S[:30]
+    got = confidence(S, S_0, weight=0.8)
+    error = (0.8 * 30 + 20 * 0.12) / (0.8 * 200 + 20)
+    spread, spread_0 = (np.mean([np.std(row) for row in X]) for X in (S, S_0))
+    assert got.temperature == pytest.approx(1.6 * spread * error**0.5)
+    h = got.zero_shot_share
+    assert h == pytest.approx(spread / (spread + spread_0))
+    rows = np.arange(200)
+    order = np.argsort(S, axis=1)
+    best, second = ((1 - h) * S[rows, order[:, -k]] + h * S_0[rows, order[:, -k]] for k in (1, 2))
+    low, typical = np.percentile(second, 25), np.median(best)
     assert got.unknown_threshold == pytest.approx(low + 0.2 * (typical - low))
+    np.testing.assert_allclose(conviction(S, S_0, h)[:, 0], best)
+    np.testing.assert_allclose(conviction(S, S_0, h, 2), np.stack([second, best], axis=1))
 
 
 def test_other_units_and_origins_of_the_scores():
-    S = scores()
-    y_0 = RNG.integers(6, size=200)
-    a, b = confidence(S, y_0), confidence(3 * S + 0.7, y_0)
+    S, S_0 = scores(), scores()
+    a, b = confidence(S, S_0), confidence(3 * S + 0.7, 3 * S_0 + 0.7)
     assert b.temperature == pytest.approx(3 * a.temperature)
+    assert b.zero_shot_share == pytest.approx(a.zero_shot_share)
     assert b.unknown_threshold == pytest.approx(3 * a.unknown_threshold + 0.7)
 
 
 def test_more_changed_labels_make_it_less_sure():
     S = scores()
-    y_0 = S.argmax(axis=1)
     found = []
     for changed in (0, 20, 60, 120, 200):
-        other = y_0.copy()
-        other[:changed] = (other[:changed] + 1) % 6
-        found.append(confidence(S, other).temperature)
+        S_0 = S.copy()
+        S_0[:changed] = np.roll(S[:changed], 1, axis=1)
+        found.append(confidence(S, S_0).temperature)
     assert (np.diff(found) > 0).all()
 
 
 def test_where_nothing_is_corrected_the_zero_shot_labels_say_nothing():
     S = scores()
-    given = [confidence(S, y_0, weight=0.0) for y_0 in (S.argmax(axis=1), S.argmin(axis=1))]
-    assert given[0] == given[1]
+    given = [confidence(S, S_0, weight=0.0) for S_0 in (S, np.roll(S, 1, axis=1))]
+    assert given[0].temperature == given[1].temperature
+
+
+def test_without_a_correction_the_conviction_is_the_cosine():
+    S = scores()
+    for share in (0.0, 0.3, 0.5):
+        np.testing.assert_allclose(conviction(S, S, share)[:, 0], S.max(axis=1))
+    assert confidence(S, S).zero_shot_share == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("N", "C"), [(1, 2), (1, 50), (2, 2), (300, 2), (5, 1)])
 def test_odd_shapes_give_usable_numbers(N, C):
     S = RNG.uniform(-1, 1, (N, C)).astype(np.float32)
-    temperature, threshold = confidence(S, S.argmax(axis=1), weight=0.5)
+    temperature, share, threshold = confidence(S, -S, weight=0.5)
+    assert 0 <= share <= 1
     assert 0 < temperature < np.inf
     assert threshold is None if C == 1 else np.isfinite(threshold)
     assert np.isfinite(probabilities(S, temperature)).all()
@@ -69,7 +82,7 @@ def test_odd_shapes_give_usable_numbers(N, C):
 
 def test_classes_that_score_alike_share_the_probability():
     S = np.full((4, 5), 0.3)
-    P = probabilities(S, confidence(S, np.zeros(4, dtype=np.intp)).temperature)
+    P = probabilities(S, confidence(S, S).temperature)
     np.testing.assert_allclose(P, 0.2)
 
 
@@ -88,17 +101,50 @@ def calibration_error(S, temperature, truth):
     return sum(abs(np.sum((sure - right)[bins == b])) for b in range(10)) / len(S)
 
 
+@pytest.mark.parametrize(("N", "noise", "blur"), [(24, 0.6, 1.0), (800, 0.6, 1.0), (24, 1.0, 0.5)])
+def test_the_temperature_is_of_the_right_order(N, noise, blur):
+    """With few clips, where it is zero-shot that is read, and with many."""
+    E, T, truth = problem(1600, 32, 8, noise=noise)
+    E = unit(E + blur * np.random.default_rng(1).standard_normal(E.shape) / np.sqrt(32))
+    model = PRISM().fit(E[:N], prototypes=T)
+    S, tau = model.decision_function(E[800:]), model.adapter_.facts["temperature"]
+    errors = [calibration_error(S, tau * factor, truth[800:]) for factor in (0.05, 1, 20)]
+    assert errors[1] < min(errors[0], errors[2])
+    assert errors[1] < 0.2
+
+
+def read(model, T, E):
+    """Conviction of every row, and the threshold."""
+    facts = model.adapter_.facts
+    share = facts["zero_shot_share"]
+    return conviction(model.decision_function(E), E @ T.T, share)[:, 0], facts["unknown_threshold"]
+
+
 def test_the_threshold_keeps_the_known_and_turns_foreign_sounds_away():
     E, T, truth = problem(2000, 48, 12)
     known = truth < 8
     model = PRISM().fit(E[:1000][known[:1000]], prototypes=T[:8])
-    best, threshold = (
-        model.decision_function(E[1000:]).max(axis=1),
-        model.adapter_.facts["unknown_threshold"],
-    )
-    rejected = best < threshold
-    assert rejected[known[1000:]].mean() < 0.05
-    assert rejected[~known[1000:]].mean() > 0.2
+    sure, threshold = read(model, T[:8], E[1000:])
+    assert np.mean(sure[known[1000:]] < threshold) < 0.05
+    assert np.mean(sure[~known[1000:]] < threshold) > 0.2
+
+
+def auroc(a, b):
+    return np.mean(a[:, None] > b[None])
+
+
+def test_foreign_sounds_in_the_batch_do_not_make_it_blind_to_them():
+    """Half of the batch is foreign; the conviction tells them no worse than zero-shot does."""
+    found = []
+    for seed in range(4):
+        E, T, truth = problem(1600, 48, 12, seed=seed, noise=1.0)
+        T, known, test = T[:6], truth[800:] < 6, E[800:]
+        model = PRISM().fit(E[:800], prototypes=T)
+        sure, _ = read(model, T, test)
+        plain = (test @ T.T).max(axis=1)
+        found.append([auroc(x[known], x[~known]) for x in (plain, sure)])
+    plain, both = np.mean(found, axis=0)
+    assert both > plain - 0.01
 
 
 def test_every_calibration_says_how_to_read_it(tmp_path):
@@ -106,7 +152,7 @@ def test_every_calibration_says_how_to_read_it(tmp_path):
     for preset in ("default", "paper", "released"):
         adapter = PRISM(preset).fit(E, prototypes=T).adapter_
         back = Adapter.load(adapter.save(tmp_path / "site.safetensors"))
-        for name in ("temperature", "unknown_threshold"):
+        for name in ("temperature", "zero_shot_share", "unknown_threshold"):
             assert back.facts[name] == adapter.facts[name]
             assert isinstance(back.facts[name], float)
     silent = PRISM().fit(np.zeros((5, 16)), prototypes=T).adapter_
@@ -121,8 +167,6 @@ def test_a_large_batch_is_read_from_a_sample_of_all_of_it():
     order = np.argsort(truth, kind="stable")
     facts = PRISM().fit(E[order], prototypes=T).adapter_.facts
     adapter = PRISM().fit(E, prototypes=T).adapter_
-    wanted = confidence(
-        adapter.scores(E), np.argmax(E @ T.T, axis=1), adapter.facts["numbers"]["weight"]
-    )
+    wanted = confidence(adapter.scores(E), E @ T.T, adapter.facts["numbers"]["weight"])
     assert facts["temperature"] == pytest.approx(wanted.temperature, rel=0.1)
     assert facts["unknown_threshold"] == pytest.approx(wanted.unknown_threshold, abs=0.02)

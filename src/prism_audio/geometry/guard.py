@@ -7,13 +7,15 @@ everything else. Two questions are put to the batch; their answers lie between 0
 With x_A, x_B and x_0 the scores that the two maps and zero-shot give the whole batch, centred over the
 classes and of unit length, the correction is x_A - x_0, and
 
-    reliability  r = cos(x_A - x_0, x_B - x_0)
+    r = cos(x_A - x_0, x_B - x_0)
 
-is the part of it that both halves found: what is only noise of a half the other does not repeat. The
-best estimate of a quantity that is measured with reliability r keeps r of what was measured. r itself
-is known from N / 2 clips only, so the lower end of its interval by Fisher's transformation counts,
+is the part of it that both halves found: what is only noise of a half the other does not repeat. It is
+known from N / 2 different clips only, so the lower end of its interval counts (Fisher), and the whole
+batch is surer than its halves (Spearman and Brown):
 
-    r_low        = tanh(artanh(r) - 2 / sqrt(N / 2 - 3)).
+    r_low        = tanh(artanh(r) - 3 / sqrt(N / 2 - 3)),      reliability = 2 r_low / (1 + r_low)
+
+The best estimate of a quantity measured with some reliability keeps that part of what was measured.
 
 *Does it speak for all classes?* What both halves agree on may still hold only for the classes heard.
 
@@ -35,13 +37,13 @@ import numpy as np
 
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.source import Answer, Source
-from prism_audio.geometry.sphere import Labels
+from prism_audio.geometry.sphere import Labels, row_norms
 
 COVERAGE_HALF, COVERAGE_POWER = 0.6, 8.0
 # Below this a correction is none; from that on more of it would change few labels.
 NEGLIGIBLE, MOST = 0.02, 0.7
 # Standard errors that the reliability is lowered by.
-DEVIATIONS = 2.0
+DEVIATIONS = 3.0
 # Squared difference of unit scores below which two maps are the same.
 ROUNDING = 1e-9
 
@@ -70,7 +72,7 @@ class Verdict(str):
 
 
 def reliability(source: Source, T: Float, *maps: Float64) -> float:
-    """The part of a correction that two halves surely share: 0 without two maps.
+    """The part of a correction that is surely no chance of the batch: 0 without two maps.
 
     ``maps`` are the two (d + 1, d) maps, ``source`` the whole batch, ``T`` (C, d) the prototypes.
     """
@@ -79,21 +81,26 @@ def reliability(source: Source, T: Float, *maps: Float64) -> float:
     text = T.T.astype(np.float64)
     heads = [product(W, text) for W in (np.eye(*maps[0].shape), *maps)]
     heads = [head - head.mean(axis=1, keepdims=True) for head in heads]
-    (inner,) = source.scan(partial(_score_products, heads=heads)).sums
+    (lengths,), (inner,) = source.scan(partial(_score_products, heads=heads))
     norms = np.sqrt(np.diag(inner))
     if not norms.all():
         return 0.0
     x = inner / np.outer(norms, norms)
     a, b = 2 - 2 * x[0, 1], 2 - 2 * x[0, 2]  # squared lengths of the two corrections
     both = 1 + x[1, 2] - x[0, 1] - x[0, 2]
-    clips = source.shape[0] / 2
-    return lower_end(float(both / np.sqrt(a * b)), clips) if min(a, b) > ROUNDING else 0.0
+    if min(a, b) < ROUNDING:
+        return 0.0
+    # A clip that came twice is one clip.
+    clips = len(np.unique(lengths.astype(np.float32)))
+    r = lower_end(float(both / np.sqrt(a * b)), clips / 2)
+    return 2 * r / (1 + r)
 
 
 def _score_products(E: Float, *, heads: list[Float64]) -> Answer:
-    """Inner products (3, 3) between the scores that three heads give a block."""
-    S = np.stack([(product(E, head[:-1].astype(E.dtype)) + head[-1]).ravel() for head in heads])
-    return Answer(sums=(product(S, S.T),))
+    """Inner products (3, 3) between the scores that three heads give a block; lengths of the first."""
+    scores = [product(E, head[:-1].astype(E.dtype)) + head[-1] for head in heads]
+    S = np.stack([x.ravel() for x in scores])
+    return Answer((row_norms(scores[0]),), (product(S, S.T),))
 
 
 def lower_end(r: float, n: float) -> float:
@@ -133,13 +140,20 @@ def judge(y: Labels, C: int, reliability: float) -> Verdict:
         "weight_by_coverage": by_coverage,
         "weight": weight,
     }
+    borne_out = (
+        f"{len(y)} clips for {C} classes: two halves bear out {100 * reliability:.0f} % of the "
+        "correction"
+    )
     heard = f"the batch sounds like about {effective:.0f} of the {C} classes"
-    shared = f"its two halves surely share {100 * reliability:.0f} % of the correction"
     if weight >= MOST:
-        return Verdict("adapted", (heard, shared), numbers)
-    reasons = [heard] if by_coverage < MOST else []
-    if reliability < MOST or not reasons:
-        reasons.append(f"{shared}; more clips would settle it")
+        return Verdict("adapted", (borne_out, heard), numbers)
+    # Whichever holds it back; where neither does alone, both together do.
+    low = [reliability < MOST, by_coverage < MOST]
+    reasons = [
+        reason
+        for reason, is_low in zip((borne_out, heard), low, strict=True)
+        if is_low or not any(low)
+    ]
     if weight < NEGLIGIBLE:
         return Verdict("zero-shot", tuple(reasons), numbers | {"weight": 0.0})
     return Verdict("shrunk", (f"{100 * weight:.0f} % of the correction", *reasons), numbers)
