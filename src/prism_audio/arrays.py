@@ -7,7 +7,7 @@ caller's, and a function that hands results back in the caller's kind (NumPy or 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,21 @@ def as_matrix(X: Any, name: str, width: int | None) -> tuple[Float, Restore]:
     if A.dtype not in (np.float32, np.float64):
         A = A.astype(np.float32 if A.dtype == np.float16 else np.float64)
     return A, restore
+
+
+def regrouped(arrays: Iterable[Float], rows: int) -> Iterator[Float]:
+    """The same rows in arrays of ``rows`` rows, the last one perhaps shorter."""
+    parts: list[Float] = []
+    held = 0
+    for array in arrays:
+        while held + len(array) >= rows:
+            taken = rows - held
+            yield np.concatenate([*parts, array[:taken]]) if parts else array[:taken]
+            parts, held, array = [], 0, array[taken:]
+        if len(array):
+            parts, held = [*parts, array], held + len(array)
+    if parts:
+        yield np.concatenate(parts)
 
 
 def refuse_non_finite(A: Float, name: str) -> None:

@@ -22,12 +22,14 @@ from prism_audio.adapter import Adapter
 from prism_audio.arrays import as_rows, is_torch
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import apply_map, identity_map
-from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate
+from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate, fold
 from prism_audio.geometry.confidence import confidence
 from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.products import Float, product
 from prism_audio.geometry.released import calibrate_released
-from prism_audio.geometry.sphere import assign, assign_folded, row_norms, unit_rows
+from prism_audio.geometry.source import InMemory, Source
+from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
+from prism_audio.scale.chunks import Chunks, pick
 
 PRESETS: dict[str, Parameters] = {
     # Algorithm 1 as printed.
@@ -133,37 +135,35 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Both are normalised in copies; the caller's arrays are only read. Rows of zeros (silence has
         no direction) are left out of the calibration. ``y`` is ignored: there are no labels.
-        ``labels`` names the classes in the adapter.
+        ``labels`` names the classes in the adapter. ``X`` may also be rows on disk or on a cluster:
+        what :func:`prism_audio.scale.chunks.open_chunks` gives.
         """
         params = self._parameters()
         self.__dict__.pop("growing_", None)
-        rows, _ = as_rows(X, "X")
-        if not is_torch(X):
-            # Also remembers feature names, as scikit-learn wants.
-            validate_data(self, X, skip_check_array=True)
-        self.n_features_in_ = rows.shape[1]
+        source, heard = self._rows(X)
+        self.n_features_in_ = source.shape[1]
         if prototypes is None:
             raise InputError(
                 "fit needs the text embeddings of the classes: fit(E, prototypes=T) with T (C, d)"
             )
-        text, _ = as_rows(prototypes, "prototypes", rows.shape[1])
+        text, _ = as_rows(prototypes, "prototypes", self.n_features_in_)
         if labels and len(labels) != len(text):
             raise InputError(
                 f"{len(labels)} labels for {len(text)} prototypes; wanted one for each"
             )
-        E, T = unit_rows(rows), unit_rows(text.astype(rows.dtype))
+        T = unit_rows(text.astype(source.dtype))
         if not T.any(axis=1).all():
             empty = np.flatnonzero(~T.any(axis=1)).tolist()
             raise InputError(f"prototypes are all zero in rows {empty}; embed the labels again")
-        result = _calibrate(E, T, params, self.preset)
+        result = _calibrate(source, T, params, self.preset)
         verdict = result.verdict
 
         self.parameters_ = params
         self.verdict_ = verdict
         self.diagnostics_ = result.rounds
         facts = {
-            "N": len(E),
-            "d": E.shape[1],
+            "N": len(heard),
+            "d": self.n_features_in_,
             "C": len(T),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "verdict": str(verdict),
@@ -172,14 +172,28 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "rounds": result.rounds,
         }
         adapter = Adapter(
-            result.W.astype(E.dtype),
+            result.W.astype(source.dtype),
             T,
             tuple(labels) or tuple(map(str, range(len(T)))),
             parameters={"preset": self.preset, **params.as_dict()},
         )
-        self.adapter_ = replace(adapter, facts=facts | _reading(adapter, E, verdict))
-        self.labels_ = result.labels
+        self.adapter_ = replace(adapter, facts=facts | _reading(adapter, source, verdict))
+        # Silence gets the class that the map gives to nothing at all.
+        self.labels_ = np.full(len(heard), fold(result.W, T)[-1].argmax())
+        self.labels_[heard] = result.labels
         return self
+
+    def _rows(self, X: Any) -> tuple[Source, Mask]:
+        """The rows that have a direction, and which of all rows those are."""
+        if isinstance(X, Chunks):
+            return X, X.heard
+        rows, _ = as_rows(X, "X")
+        if not is_torch(X):
+            # Also remembers feature names, as scikit-learn wants.
+            validate_data(self, X, skip_check_array=True)
+        E = unit_rows(rows)
+        heard = row_norms(E) > 0
+        return InMemory(E if heard.all() else E[heard]), heard
 
     def partial_fit(
         self,
@@ -258,30 +272,24 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(str(error)) from None
 
 
-def _reading(adapter: Adapter, E: Float, verdict: Verdict) -> dict[str, Any]:
+def _reading(adapter: Adapter, source: Source, verdict: Verdict) -> dict[str, Any]:
     """How the scores of an adapter are to be read, from the rows that it was calibrated on."""
-    heard = np.flatnonzero(row_norms(E) > 0)
-    if len(heard) > READ_ROWS:
-        heard = np.random.default_rng(0).choice(heard, READ_ROWS, replace=False)
-    if not len(heard):
+    if not source.shape[0]:
         return {}
-    rows, weight = E[heard], verdict.numbers.get("weight", 1.0)
-    zero_shot = product(rows, adapter.prototypes.T)
+    rows, weight = pick(source, READ_ROWS), verdict.numbers.get("weight", 1.0)
     # By the products of the calibration: NumPy's threads would hold up those of the next one.
+    zero_shot = product(rows, adapter.prototypes.T)
     scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
     return confidence(scores, zero_shot, weight)._asdict()
 
 
-def _calibrate(E: Float, T: Float, params: Parameters, preset: str) -> Calibration:
-    """The calibration that a preset asks for, on the rows that have a direction."""
-    sounding = row_norms(E) > 0
-    if not sounding.any():
+def _calibrate(source: Source, T: Float, params: Parameters, preset: str) -> Calibration:
+    """The calibration that a preset asks for."""
+    N, d = source.shape
+    if not N:
         verdict = Verdict("zero-shot", ("every row is silent",), {"clips": 0})
-        return Calibration(identity_map(E.shape[1]), assign(E, T)[0], verdict=verdict)
-    heard = E if sounding.all() else E[sounding]
-    result = (calibrate_released if preset == "released" else calibrate)(heard, T, params)
-    if len(heard) < len(E):
-        labels = assign_folded(E, result.W @ T.T)
-        labels[sounding] = result.labels
-        result = replace(result, labels=labels)
-    return result
+        return Calibration(identity_map(d), np.empty(0, np.intp), verdict=verdict)
+    if preset == "released":
+        # The script knows no chunks; it holds several copies of all rows.
+        return calibrate_released(pick(source, N), T, params)
+    return calibrate(source, T, params)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.arrays import regrouped
 from prism_audio.datasets.shards import Entry, Shard, StoreError, read_shard
 from prism_audio.encoders.base import Encoder, Float32
 from prism_audio.errors import InputError
@@ -177,17 +178,13 @@ class Store:
         """All rows in arrays of ``rows`` rows, the last one perhaps shorter."""
         if rows < 1:
             raise InputError(f"a chunk of {rows} rows was asked for; it takes at least one")
-        parts: list[Float32] = []
-        held = 0
-        for array in self:
-            while held + len(array) >= rows:
-                taken = rows - held
-                yield np.concatenate([*parts, array[:taken]])
-                parts, held, array = [], 0, array[taken:]
-            if len(array):
-                parts, held = [*parts, array], held + len(array)
-        if parts:
-            yield np.concatenate(parts)
+        yield from regrouped(self, rows)
+
+    def current_rows(self) -> Iterator[tuple[Shard, NDArray[np.intp]]]:
+        """Every shard with the places of those of its rows that still count."""
+        for shard, current in zip(self._shards, self._current, strict=True):
+            counts = [entry.rows for entry in shard.entries]
+            yield shard, np.flatnonzero(np.repeat(current, counts))
 
     def _entries(self) -> Iterator[Entry]:
         for shard, current in zip(self._shards, self._current, strict=True):

@@ -41,6 +41,8 @@ def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:
 
 def gram(A: Float) -> Float:
     """One triangle of A^T A: half the work of a product."""
+    if not len(A):  # BLAS knows no empty matrices
+        return np.zeros((A.shape[1], A.shape[1]), A.dtype)
     syrk = blas.ssyrk if A.dtype == np.float32 else blas.dsyrk
     triangle: Float = syrk(1.0, np.ascontiguousarray(A).T)
     return triangle

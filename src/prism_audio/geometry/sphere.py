@@ -47,9 +47,11 @@ def unit_rows(X: Float) -> Float:
     kind = np.finfo(X.dtype)
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum("ij,ij->i", X, X)
-    if not ((squares > kind.tiny * 1e8) & (squares < kind.max / 1e8)).all():
-        peak = np.abs(X).max(axis=1, keepdims=True)
-        X = X / np.where(peak > 0, peak, 1)
+    extreme = ~((squares > kind.tiny * 1e8) & (squares < kind.max / 1e8))
+    if extreme.any():
+        peak = np.abs(X[extreme]).max(axis=1, keepdims=True)
+        X = X.copy()
+        X[extreme] /= np.where(peak > 0, peak, 1)
         squares = np.einsum("ij,ij->i", X, X)
     norms = np.sqrt(squares)
     norms[(norms == 0) | (np.abs(norms - 1) <= 32 * kind.eps)] = 1
