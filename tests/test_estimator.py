@@ -72,7 +72,7 @@ def test_labels_name_the_classes():
 
 def test_the_verdict_follows_the_evidence():
     E, T, _ = problem(600, 16, 5)
-    few, some, many = (PRISM().fit(E[:n], prototypes=T) for n in (8, 35, 600))
+    few, some, many = (PRISM().fit(E[:n], prototypes=T) for n in (8, 18, 600))
     assert few.verdict_ == "zero-shot"
     assert "8 clips for 5 classes" in few.verdict_.reasons[0]
     np.testing.assert_array_equal(few.predict(E), np.argmax(E @ T.T, axis=1))

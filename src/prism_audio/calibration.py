@@ -24,11 +24,15 @@ from prism_audio.geometry.products import Float
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory
 from prism_audio.geometry.sphere import Labels, assign, row_norms, unit_rows
+from prism_audio.scale.chunks import Chunks, pick
 from prism_audio.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from prism_audio.adapter import Adapter
     from prism_audio.estimator import PRISM
+
+# Rows on which the card of a calibration on more than memory holds is based.
+EVIDENCE_ROWS = 16_384
 
 
 def estimator(preset: str = "default", car: bool = False) -> PRISM:
@@ -69,24 +73,60 @@ def calibrate_place(
     model = estimator(preset, car).fit(
         batch.embeddings, prototypes=words.prototypes, labels=words.labels
     )
-    adapter = model.adapter_
-    facts: dict[str, Any] = {
-        "place": place,
-        **adapter.facts,
-        "row": batch.row,
-        "classes": class_evidence(batch.embeddings, adapter, model.parameters_),
-        "surroundings": surroundings(batch.embeddings, model.labels_, len(words.labels)),
-    }
+    facts: dict[str, Any] = {"row": batch.row}
     seconds = batch.end - batch.start
     if np.isfinite(seconds).any():
         facts["seconds"] = round(float(np.nanmedian(seconds)), 3)
+    made_by = (batch.encoder, batch.fingerprint)
+    return described(model, batch.embeddings, model.labels_, words, place, made_by, facts)
+
+
+def calibrate_rows(
+    source: Chunks,
+    words: Vocabulary,
+    *,
+    place: str = "",
+    preset: str = "default",
+    car: bool = False,
+    encoder: str = "",
+    fingerprint: str = "",
+) -> Adapter:
+    """The adapter of a place from rows that need not fit into memory.
+
+    What the card tells of the classes is then found on a sample of :data:`EVIDENCE_ROWS` rows.
+    ``encoder`` and ``fingerprint`` say what made the rows, where that is known.
+    """
+    refuse_other_encoder(words, fingerprint, encoder)
+    model = estimator(preset, car).fit(source, prototypes=words.prototypes, labels=words.labels)
+    sample = pick(source, EVIDENCE_ROWS)
+    labels = model.adapter_.predict(sample)
+    facts = {"evidence_rows": len(sample)}
+    return described(model, sample, labels, words, place, (encoder, fingerprint), facts)
+
+
+def described(
+    model: PRISM,
+    rows: Float,
+    y: Labels,
+    words: Vocabulary,
+    place: str,
+    made_by: tuple[str, str],
+    facts: dict[str, Any],
+) -> Adapter:
+    """The adapter of a model with what its card shows, as seen on ``rows`` with labels ``y``."""
+    adapter = model.adapter_
+    encoder, fingerprint = made_by
+    evidence = {
+        "classes": class_evidence(rows, adapter, model.parameters_),
+        "surroundings": surroundings(rows, y, len(words.labels)),
+    }
     return replace(
         adapter,
-        encoder=words.encoder or batch.encoder,
-        encoder_fingerprint=words.encoder_fingerprint or batch.fingerprint,
+        encoder=words.encoder or encoder,
+        encoder_fingerprint=words.encoder_fingerprint or fingerprint,
         prompts=words.prompts,
         prompts_fingerprint=words.prompts_fingerprint,
-        facts=facts,
+        facts={"place": place, **adapter.facts, **facts, **evidence},
     )
 
 

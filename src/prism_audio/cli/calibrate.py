@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.options import Engine
 
 
 def command(
@@ -31,6 +32,12 @@ def command(
     encoder: options.Encoder = None,
     prompts: options.Prompts = "paper",
     preset: options.Preset = "default",
+    chunk_rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read a store or file in chunks of so many rows, for large ones."),
+    ] = None,
+    engine: options.Who = Engine.local,
+    address: options.Address = None,
     as_json: options.Json = False,
 ) -> None:
     """Look at unlabelled recordings once and keep the correction of their place in a file.
@@ -41,9 +48,9 @@ def command(
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
-    from prism_audio.calibration import calibrate_place, estimator
+    from prism_audio.calibration import calibrate_place, calibrate_rows, estimator
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
-    from prism_audio.cli.gather import gather_batch, gather_words, place_of
+    from prism_audio.cli.gather import gather_batch, gather_chunks, gather_words, place_of
     from prism_audio.cli.inspect import document, show
     from prism_audio.tables import check_output
 
@@ -53,14 +60,27 @@ def command(
             recordings, labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
         )
         estimator(preset, car)
-        batch = gather_batch(recordings, words, windows=windows)
-        adapter = calibrate_place(
-            batch, words.vocabulary, place=place_of(recordings, place), preset=preset, car=car
-        )
+        named = place_of(recordings, place)
+        if chunk_rows is None and engine is Engine.local:
+            batch = gather_batch(recordings, words, windows=windows)
+            failures = batch.failures
+            adapter = calibrate_place(batch, words.vocabulary, place=named, preset=preset, car=car)
+        else:
+            rows = gather_chunks(recordings, chunk_rows, engine is Engine.ray, address)
+            failures = []
+            adapter = calibrate_rows(
+                rows.source,
+                words.vocabulary,
+                place=named,
+                preset=preset,
+                car=car,
+                encoder=rows.encoder,
+                fingerprint=rows.fingerprint,
+            )
     adapter.save(out)
     if as_json:
         say_json({"adapter": printable(out), **document(adapter)})
     else:
         show(adapter)
     note(f"wrote {printable(out)}")
-    end(batch.failures)
+    end(failures)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from prism_audio.adapter import Adapter
     from prism_audio.batch import Batch
     from prism_audio.encoders.base import Encoder
+    from prism_audio.scale.chunks import Chunks
     from prism_audio.vocabulary import Vocabulary
 
 
@@ -26,6 +27,15 @@ class Words:
     vocabulary: Vocabulary
     adapter: Adapter | None
     encoder: Encoder | None
+
+
+@dataclass(frozen=True, eq=False)
+class Chunked:
+    """Rows that are read in chunks, and what embedded them, where that is known."""
+
+    source: Chunks
+    encoder: str = ""
+    fingerprint: str = ""
 
 
 def gather_words(
@@ -107,6 +117,31 @@ def gather_batch(paths: Sequence[Path], words: Words, *, windows: bool = False) 
             )
         refuse_other_encoder(words.vocabulary, batch.fingerprint, batch.encoder)
     return replace(batch, files=[printable(file) for file in batch.files])
+
+
+def gather_chunks(
+    paths: Sequence[Path], rows: int | None, on_ray: bool, address: str | None
+) -> Chunked:
+    """The rows of a store or a file of arrays as a source that is read in chunks."""
+    from prism_audio.batch import kind_of
+    from prism_audio.datasets.store import read_settings
+    from prism_audio.scale.chunks import CHUNK_ROWS, open_chunks
+    from prism_audio.scale.ray_chunks import open_ray_chunks
+    from prism_audio.scale.tables import open_table
+
+    kind = kind_of(paths)
+    if kind == "audio":
+        raise InputError(
+            f"{paths[0]} holds recordings; embed them first ('prism embed {paths[0]} -o store'), "
+            "then calibrate on the store in chunks"
+        )
+    table = open_table(paths[0])
+    rows = rows or CHUNK_ROWS
+    source = open_ray_chunks(table, rows, address) if on_ray else open_chunks(table, rows)
+    if kind != "store":
+        return Chunked(source)
+    about = read_settings(paths[0])
+    return Chunked(source, about.encoder, about.fingerprint)
 
 
 def place_of(paths: Sequence[Path], given: str | None) -> str:

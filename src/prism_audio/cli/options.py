@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Engine(StrEnum):
+    """Who does the work."""
+
+    local = "local"
+    ray = "ray"
+
+
+Who = Annotated[Engine, typer.Option(help="Who does the work: this process, or a Ray cluster.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="With ray: the cluster, host:port; else one on this machine."),
+]
 
 Labels = Annotated[
     str | None,

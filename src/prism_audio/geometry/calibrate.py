@@ -213,20 +213,17 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
 
 
 def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
-    """The maps that two halves of a batch give, each in one round; none of fewer than four rows.
+    """The maps that two halves of a batch give, each in one round; none of fewer than four clips.
 
-    Every other row by class and confidence: the halves are alike, whatever the order of the rows, and
-    the classes are taken in the order of their confidence, so that theirs does not matter either.
+    Every other clip by confidence: the halves are alike, whatever the order of rows and classes, and
+    a clip that came twice is in one of them, else it would bear itself out.
     """
-    N, _ = source.shape
-    if N < 4:
-        return []
     rows = original(source, T)
-    first = np.zeros(N, dtype=bool)
-    sureness, _ = car.class_confidence(rows.kappa, rows.y, len(T))
-    first[np.lexsort((rows.kappa, sureness[rows.y]))[::2]] = True
+    clips, rank = np.unique(rows.kappa.astype(np.float32), return_inverse=True)
+    if len(clips) < 4:
+        return []
     once = replace(params, rounds=min(params.rounds, 1), guard=False)
-    return [calibrate(source.only(half), T, once).W for half in (first, ~first)]
+    return [calibrate(source.only(rank % 2 == half), T, once).W for half in (0, 1)]
 
 
 def fold(W: Float64, T: Float) -> Float64:

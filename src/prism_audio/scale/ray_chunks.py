@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Answer, Notes, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
@@ -55,9 +57,15 @@ def open_ray_chunks(table: Table, rows: int = CHUNK_ROWS, address: str | None = 
         The cluster; by default one of this machine's cores is started.
     """
     connect(address)
-    bounds = cut(table.shape[0], -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS)
+    rows = -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS
+    bounds = cut(table.shape[0], rows)
     found = gathered(table, bounds, on_cluster(look, [(table, *bound) for bound in bounds]))
-    return RayChunks(found.table, found.spans, found.heard, found.dtype)
+    # Cut anew so that tasks work on the blocks that one process would work on: silence counts not.
+    starts = np.flatnonzero(found.heard)[::rows].tolist() or [0]
+    ends = [*starts[1:], table.shape[0]]
+    unit = all(span.unit for span in found.spans)
+    spans = tuple(Span(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
+    return RayChunks(table, spans, found.heard, found.dtype)
 
 
 def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:

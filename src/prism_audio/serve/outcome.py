@@ -50,11 +50,15 @@ def outcome(batch: Batch, adapter: Adapter) -> dict[str, Any]:
 
 
 def view(E: np.ndarray, adapter: Adapter) -> tuple[np.ndarray, np.ndarray]:
-    """Embeddings before and after in two dimensions: the two in which they vary most, together."""
+    """Embeddings before and after in two dimensions: the two in which they vary most afterwards.
+
+    Of both together, the first would be no more than the way from before to after.
+    """
     E = unit_rows(np.asarray(E, dtype=np.float64))
-    both = np.concatenate([E, adapter.transform(E)])
+    adapted = adapter.transform(E)
+    both = np.concatenate([E, adapted])
     centred = both - both.mean(axis=0)
-    axes = svd(centred, full_matrices=False)[2][:2]
+    axes = svd(adapted - adapted.mean(axis=0), full_matrices=False)[2][:2]
     # The sign of an axis is arbitrary; the largest entry is made positive.
     signs = np.sign(np.take_along_axis(axes, abs(axes).argmax(axis=1)[:, None], axis=1))
     flat = np.zeros((len(both), 2))
