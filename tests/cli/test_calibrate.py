@@ -209,3 +209,26 @@ def test_full_disk(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"cannot write {out}" in done.stderr
     assert left_over(tmp_path) == []
+
+
+def test_a_store_in_chunks_gives_the_same_adapter(
+    prism: Prism, sounds: Path, tmp_path: Path
+) -> None:
+    store, whole, parts = tmp_path / "store", tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    assert prism("embed", sounds, "-o", store, *BANDS, "--shard", 5).returncode == 0
+    call = ("calibrate", store, "-l", LABELS, *BANDS, "--preset", "paper")
+    assert prism(*call, "-o", whole).returncode == 0
+    done = prism(*call, "-o", parts, "--chunk-rows", 7, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["verdict"] == "adapted"
+    a, b = Adapter.load(whole), Adapter.load(parts)
+    np.testing.assert_allclose(a.W, b.W, atol=1e-6)
+    assert (a.encoder, a.encoder_fingerprint) == (b.encoder, b.encoder_fingerprint)
+    assert a.facts["classes"] == b.facts["classes"]
+
+
+def test_recordings_are_no_chunks(
+    refused: Callable[..., str], sounds: Path, tmp_path: Path
+) -> None:
+    call = ("calibrate", sounds, "-l", LABELS, *BANDS, "-o", tmp_path / "a.safetensors")
+    assert "embed them first" in refused(*call, "--chunk-rows", 10)
