@@ -9,6 +9,9 @@ from typing import Annotated
 
 import typer
 
+from prism_audio.cli import options
+from prism_audio.cli.options import Engine
+
 
 def command(
     folder: Annotated[
@@ -26,12 +29,17 @@ def command(
         bool, typer.Option("--windows", help="A row for every window, not for every recording.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads that decode; one for every core by default.")
+        int | None,
+        typer.Option(
+            min=1, help="Threads (ray: tasks) that decode; by default one for every core."
+        ),
     ] = None,
     shard: Annotated[
         int,
         typer.Option(min=1, help="Write to disk after so many files; a kill loses at most these."),
     ] = 256,
+    engine: options.Who = Engine.local,
+    address: options.Address = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Embed every recording below a folder and keep the embeddings on disk.
@@ -44,10 +52,18 @@ def command(
     Example: [bold]prism embed recordings -o embeddings[/bold]
     """
     from prism_audio.cli.console import ProgressBar, end, orderly_stop, printable, say, say_json
+    from prism_audio.datasets.embed import embed_files
     from prism_audio.datasets.store import Store
     from prism_audio.datasets.update import update_store
     from prism_audio.encoders.base import load_encoder
+    from prism_audio.errors import InputError
+    from prism_audio.scale.ray_embed import embed_on_ray
+    from prism_audio.scale.ray_engine import connect
 
+    if engine is Engine.ray:
+        connect(address)
+    elif address:
+        raise InputError("--address is that of a Ray cluster; add --engine ray")
     tower = load_encoder(encoder)
     stopped = f"stopped; {out} is whole: run the same command again to go on"
     began = time.monotonic()
@@ -60,6 +76,7 @@ def command(
             workers=workers,
             shard=shard,
             progress=bar,
+            embed=embed_on_ray if engine is Engine.ray else embed_files,
         )
     took = time.monotonic() - began
     store = Store.open(out)

@@ -8,7 +8,7 @@ earlier failures do not shift the groups in which new recordings are embedded.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -36,6 +36,23 @@ class Progress(Protocol):
 
     def file(self, size: int) -> None:
         """One more file, of so many bytes, is done or has failed."""
+
+
+class Embedding(Protocol):
+    """A way from files to results, as :func:`prism_audio.datasets.embed.embed_files` is one."""
+
+    def __call__(
+        self,
+        files: Iterable[Path],
+        encoder: Encoder,
+        *,
+        per_window: bool,
+        workers: int | None,
+        group_files: int,
+        on_audio: Callable[[float], None],
+    ) -> Generator[Clip | Failure, None, None]:
+        """One result a file, in the order of ``files``; those of a group become a shard."""
+        ...
 
 
 class Silent:
@@ -81,6 +98,7 @@ def update_store(
     workers: int | None = None,
     shard: int = GROUP_FILES,
     progress: Progress | None = None,
+    embed: Embedding = embed_files,
 ) -> Report:
     """Embed the recordings below ``folder`` into the store ``out``, skipping what is done.
 
@@ -99,6 +117,8 @@ def update_store(
         any instant: at most this much work is lost.
     progress : Progress, optional
         Told how it goes.
+    embed : Embedding
+        Who does the work: by default threads of this process.
 
     Returns
     -------
@@ -126,7 +146,7 @@ def update_store(
         sizes = [max(0, state[path].size) for path in (*fresh, *again)]
         progress.begin(len(sizes), sum(sizes))
         for todo in (fresh, again):
-            results = embed_files(
+            results = embed(
                 todo,
                 encoder,
                 per_window=row == "window",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 
 from prism_audio.errors import PrismError
 
@@ -15,7 +16,7 @@ PASSED_ON = ("PRISM_CACHE", "PRISM_ASSETS", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_O
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_DATA_LOG_LEVEL": "ERROR",
+    "RAY_DATA_LOG_LEVEL": "CRITICAL",
 }
 
 
@@ -44,21 +45,33 @@ def connect(address: str | None = None) -> None:
         raise PrismError(
             f"the engine ray needs the package {error.name}: pip install 'prism-audio[ray]'"
         ) from error
+    from prism_audio.encoders.yamnet import _no_stderr
+
     if ray.is_initialized():
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
-        ray.init(
-            address=address,
-            runtime_env={"env_vars": passed_on},
-            include_dashboard=False if address == "local" else None,
-            ignore_reinit_error=True,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
+        _knock(address)
+        with _no_stderr():
+            ray.init(
+                address=address,
+                runtime_env={"env_vars": passed_on},
+                include_dashboard=False if address == "local" else None,
+                ignore_reinit_error=True,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         raise PrismError(
             f"no Ray cluster could be reached or started at {address!r} ({error}). Check the "
-            "address of its head, host:port, or leave the address out to use this machine alone."
+            "address of its head, host:port; if it asks for a token, set RAY_AUTH_MODE=token and "
+            "the token as its other users do; or leave the address out to use this machine alone."
         ) from error
+
+
+def _knock(address: str) -> None:
+    """Make sure that something listens, for Ray itself would wait for many minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
