@@ -126,7 +126,7 @@ def gather_chunks(
     from prism_audio.batch import kind_of
     from prism_audio.datasets.store import read_settings
     from prism_audio.scale.chunks import CHUNK_ROWS, open_chunks
-    from prism_audio.scale.ray_chunks import open_ray_chunks
+    from prism_audio.scale.ray_chunks import TASK_ROWS, open_ray_chunks
     from prism_audio.scale.tables import open_table
 
     kind = kind_of(paths)
@@ -136,8 +136,11 @@ def gather_chunks(
             "then calibrate on the store in chunks"
         )
     table = open_table(paths[0])
-    rows = rows or CHUNK_ROWS
-    source = open_ray_chunks(table, rows, address) if on_ray else open_chunks(table, rows)
+    source = (
+        open_ray_chunks(table, rows or TASK_ROWS, address)
+        if on_ray
+        else open_chunks(table, rows or CHUNK_ROWS)
+    )
     if kind != "store":
         return Chunked(source)
     about = read_settings(paths[0])

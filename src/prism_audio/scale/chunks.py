@@ -18,8 +18,9 @@ from prism_audio.geometry.source import Answer, Notes, Source, Work, merge
 from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
 from prism_audio.scale.tables import Held, Table
 
-# 64 MiB of float32 rows with d = 512: long enough that reading is smooth, short enough to hold two.
-CHUNK_ROWS = 32_768
+# 16 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
+# larger pieces go back to the system, and getting them anew takes longer than reading them.
+CHUNK_ROWS = 8192
 
 
 class Span(NamedTuple):

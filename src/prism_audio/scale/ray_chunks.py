@@ -18,10 +18,12 @@ import numpy as np
 from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Answer, Notes, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
-from prism_audio.scale.chunks import CHUNK_ROWS, Chunks, Span, cut, gathered, look
+from prism_audio.scale.chunks import Chunks, Span, cut, gathered, look
 from prism_audio.scale.ray_engine import connect
 from prism_audio.scale.tables import Table
 
+# Rows a task: to send for a worker and to wait for it costs milliseconds.
+TASK_ROWS = 65_536
 # Tasks that are under way for every core: one that works, one that waits for it.
 AHEAD = 2
 
@@ -43,7 +45,7 @@ class RayChunks(Chunks):
         return merge(on_cluster(_scan, calls))
 
 
-def open_ray_chunks(table: Table, rows: int = CHUNK_ROWS, address: str | None = None) -> RayChunks:
+def open_ray_chunks(table: Table, rows: int = TASK_ROWS, address: str | None = None) -> RayChunks:
     """A table as a source whose passes run on a cluster.
 
     Parameters
