@@ -15,12 +15,12 @@ from prism_audio.arrays import refuse_non_finite, regrouped
 from prism_audio.errors import InputError
 from prism_audio.geometry.products import BLOCK_ROWS, Float, row_blocks
 from prism_audio.geometry.source import Answer, Notes, Source, Work, merge
-from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
+from prism_audio.geometry.sphere import Mask, unit_rows
 from prism_audio.scale.tables import Held, Table
 
-# 16 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
+# 8 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
 # larger pieces go back to the system, and getting them anew takes longer than reading them.
-CHUNK_ROWS = 8192
+CHUNK_ROWS = 4096
 
 
 class Span(NamedTuple):
@@ -143,8 +143,9 @@ def look(table: Table, start: int, stop: int) -> tuple[Mask, bool]:
     """Which rows of a chunk have a direction, and whether those have unit length to rounding."""
     E = table.read(start, stop)
     refuse_non_finite(E, f"{table.name}, counted from row {start},")
-    heard = row_norms(unit_rows(E)) > 0
-    E = E[heard]
+    heard = np.asarray(E.any(axis=1))
+    if not heard.all():
+        E = E[heard]
     return heard, unit_rows(E) is E
 
 
