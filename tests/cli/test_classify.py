@@ -125,7 +125,9 @@ def test_threshold_and_top(prism: Prism, site: Path, tmp_path: Path) -> None:
     write(tmp_path / "in" / "02.wav", tone(2, 1.0, 0))
     write(tmp_path / "in" / "hiss.wav", np.random.default_rng(0).standard_normal(8000) * 0.05)
     out = tmp_path / "out.csv"
-    done = prism("classify", tmp_path / "in", "-a", site, "--threshold", 0.92, "--top", 2, "-o", out)
+    done = prism(
+        "classify", tmp_path / "in", "-a", site, "--threshold", 0.92, "--top", 2, "-o", out
+    )
     assert done.returncode == 0
     assert "1 clips are unknown" in done.stdout
     clear, unsure = rows_of(out)
