@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from prism_audio.adapter import Adapter
     from prism_audio.estimator import PRISM
 
-# 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample: half of 14,000 clips
-# of a place give 2 to 3 % other labels than all of them, a third 5 to 7 % (of the same accuracy).
+# 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample, so it should be large.
 CAPACITY = 16_384
 
 

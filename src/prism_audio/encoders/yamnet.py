@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from prism_audio.encoders.base import usable_cores
 from prism_audio.errors import InputError
+from prism_audio.quiet import no_stderr
 
 Float32 = NDArray[np.float32]
 
@@ -93,7 +94,7 @@ class _Interpreter:
     def __init__(self, model: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        with _QUIET, _no_stderr():
+        with _QUIET, no_stderr():
             self._runtime: Any = Interpreter(model_content=model, num_threads=1)
             self._runtime.allocate_tensors()
         self._given = self._runtime.get_input_details()[0]["index"]
@@ -116,20 +117,3 @@ class _Interpreter:
 
 
 _QUIET = threading.Lock()
-
-
-@contextmanager
-def _no_stderr() -> Iterator[None]:
-    """Hide what the runtime prints when it starts: it goes past Python and cannot be turned off."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is no standard error to hide it from
-        yield
-        return
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)

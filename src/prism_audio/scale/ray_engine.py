@@ -7,6 +7,7 @@ import os
 import socket
 
 from prism_audio.errors import PrismError
+from prism_audio.quiet import no_stderr
 
 # What a worker must know as this process does: where model files are kept. By name, not by prefix:
 # a cluster shows these to everyone who uses it, and there are secrets among their neighbours.
@@ -45,15 +46,13 @@ def connect(address: str | None = None) -> None:
         raise PrismError(
             f"the engine ray needs the package {error.name}: pip install 'prism-audio[ray]'"
         ) from error
-    from prism_audio.encoders.yamnet import _no_stderr
-
     if ray.is_initialized():
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
         _knock(address)
-        with _no_stderr():
+        with no_stderr():
             ray.init(
                 address=address,
                 runtime_env={"env_vars": passed_on},
