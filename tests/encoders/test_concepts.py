@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from prism_audio.encoders import assets
-from prism_audio.encoders.base import embed_audio, embed_timeline
+from prism_audio.encoders.base import embed_audio, embed_timeline, encoder_windows
 from prism_audio.encoders.concepts import ConceptsEncoder, concepts, space
 from prism_audio.errors import AssetError, InputError
 from tests.encoders.contract import CHECKS, sounds
@@ -54,6 +54,19 @@ def test_scores_do_not_depend_on_the_batch_by_a_bit(encoder: ConceptsEncoder) ->
     np.testing.assert_array_equal(
         ConceptsEncoder(threads=1).embed_windows(windows), encoder.embed_windows(windows)
     )
+
+
+@pytest.mark.parametrize("seconds", [1.2, 5.0, 9.0, 21.0])
+def test_windows_in_a_row_score_as_they_do_alone(encoder: ConceptsEncoder, seconds: float) -> None:
+    """Neighbours share spectra; silence, a cut and a window out of its place must not be shared."""
+    rng = np.random.default_rng(1)
+    sound = 0.1 * rng.standard_normal(round(seconds * encoder.rate))
+    sound[round(0.3 * len(sound)) : round(0.6 * len(sound))] = 0
+    windows = np.stack([w.samples for w in encoder_windows(encoder, (sound, encoder.rate))])
+    shuffled = windows[rng.permutation(len(windows))]
+    for batch in (windows, windows[::-1], shuffled, np.roll(windows, 5, axis=1), windows[1:]):
+        alone = np.concatenate([encoder.embed_windows(window[None]) for window in batch])
+        np.testing.assert_array_equal(encoder.embed_windows(batch), alone)
 
 
 def test_same_file_twice_alone_in_64_and_in_another_process(

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from prism_audio.encoders import assets
 from prism_audio.encoders.minilm import MiniLM
-from prism_audio.encoders.yamnet import CONCEPTS, RATE, SAMPLES, YamNet
+from prism_audio.encoders.yamnet import CONCEPTS, HOP, RATE, SAMPLES, YamNet
 from prism_audio.errors import InputError
 
 Float32 = NDArray[np.float32]
@@ -87,7 +87,7 @@ class ConceptsEncoder:
     dim = CONCEPTS
     rate = RATE
     window = SAMPLES / RATE
-    hop = 0.48
+    hop = HOP / RATE
 
     def __init__(
         self,
