@@ -41,7 +41,7 @@ PRESETS: dict[str, Parameters] = {
         deflation="soft",
         ridge_centre="identity",
         compilation="composition",
-        prior_clips=7.0,
+        prior_clips=5.0,
         guard=True,
     ),
 }

@@ -176,6 +176,14 @@ def test_the_map_is_mixed_as_the_weight_says(N):
     np.testing.assert_array_equal(held.labels, mixed.argmax(axis=1))
 
 
+@pytest.mark.parametrize("classes", [1, 2, 6])
+def test_halves_are_asked_only_where_their_answer_matters(classes):
+    E, T, y = problem(300, 24, 6)
+    verdict = calibrate(E[y < classes], T, DEFAULT).verdict
+    assert ("reliability" in verdict.numbers) == (classes == 6)
+    assert (verdict == "zero-shot") == (classes < 6)
+
+
 def losses(N, kept, noise, blur=0.0, **without):
     """Mean loss in accuracy on unseen clips of all classes, guarded and with something left out."""
     lost = []

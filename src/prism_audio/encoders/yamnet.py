@@ -116,12 +116,12 @@ class _Interpreter:
     def scores(self, windows: Float32) -> Float32:
         """Scores (B, 521) of windows (B, 15600), quickest if they are a recording's in order."""
         rows = np.empty((len(windows), CONCEPTS), np.float32)
-        silent = ~windows.any(axis=1)
+        sounding: NDArray[np.bool_] = np.any(windows, axis=1)
         # Many collections pad their clips with digital silence, whose scores never change.
-        if silent.any():
-            rows[silent] = self._silent_row()
-        frames = self._frames(windows, ~silent)
-        for at in np.flatnonzero(~silent):
+        if not sounding.all():
+            rows[~sounding] = self._silent_row()
+        frames = self._frames(windows, sounding)
+        for at in np.flatnonzero(sounding):
             rows[at] = self._scoring(frames[at])[0]
         return rows
 
@@ -137,9 +137,9 @@ class _Interpreter:
         for at in np.flatnonzero(wanted):
             if at not in between:
                 frames[at] = self._spectrum(windows[at])
-        for at in between:
-            frames[at, :_NEW] = frames[at - 1, _NEW:]
-            frames[at, _NEW:] = frames[at + 1, :_NEW]
+        for middle in between:
+            frames[middle, :_NEW] = frames[middle - 1, _NEW:]
+            frames[middle, _NEW:] = frames[middle + 1, :_NEW]
         return frames
 
     def _silent_row(self) -> Float32:

@@ -24,6 +24,7 @@ from prism_audio.geometry.products import (
     product,
     row_blocks,
     symmetric,
+    symmetric_product,
 )
 from prism_audio.geometry.source import Answer, InMemory, Source
 from prism_audio.geometry.sphere import normalise
@@ -36,7 +37,8 @@ def identity_map(d: int) -> Float64:
 
 @dataclass(frozen=True)
 class Ridge:
-    """G = E~^T E~, the inverse of G + lambda I by one Cholesky factorisation, and its condition."""
+    """G = E~^T E~, the upper triangle of (G + lambda I)^-1 by one Cholesky factorisation, and its
+    condition."""
 
     G: Float64
     inverse: Float64
@@ -72,31 +74,37 @@ def factor_ridge(source: Source, lam: float) -> Ridge:
     lambda > 0 that loses nothing, and a product is several times faster than two triangular solves.
     """
     G = second_moments(source)
-    A = G + lam * np.eye(len(G))
-    factor = linalg.cholesky(A, lower=True, check_finite=False)
-    inverse, _ = lapack.dpotri(factor, lower=1)
-    inverse = symmetric(inverse)
-    return Ridge(
-        G, inverse, lam, float(np.abs(A).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max())
-    )
+    A = G.copy(order="F")
+    A.flat[:: len(A) + 1] += lam
+    norm = np.abs(A).sum(axis=0).max()
+    factor = linalg.cholesky(A, overwrite_a=True, check_finite=False)
+    inverse, _ = lapack.dpotri(factor, overwrite_c=1)
+    sizes = np.abs(inverse)
+    inverse_norm = (sizes.sum(axis=0) + sizes.sum(axis=1) - np.diag(sizes)).max()
+    return Ridge(G, inverse, lam, float(norm * inverse_norm))
 
 
 def _gram(E: Float) -> Answer:
     return Answer(sums=(gram(E), E.sum(axis=0)))
 
 
-def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64) -> Float64:
-    """W for the cross moments ``X`` = E~^T E_tgt, shrunk towards ``W_0``."""
+def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64 | None = None) -> Float64:
+    """W for the cross moments ``X`` = E~^T E_tgt, shrunk towards ``W_0``, or to nothing."""
     # The same as W_0 + inverse (X - G W_0), with one product less.
-    return product(ridge.inverse, X + ridge.lam * W_0)
+    return np.asarray(
+        symmetric_product(ridge.inverse, X if W_0 is None else X + ridge.lam * W_0), np.float64
+    )
 
 
-def residual(ridge: Ridge, X: Float64, W: Float64, W_0: Float64, target_square: float) -> float:
+def residual(
+    ridge: Ridge, X: Float64, W: Float64, W_0: Float64 | None, target_square: float
+) -> float:
     """|E~ W - E_tgt|^2 from moments alone; ``target_square`` is |E_tgt|^2.
 
     W solves (G + lambda I) W = X + lambda W_0, so W^T G W needs no product with G.
     """
-    return max(target_square - inner(W, X) + ridge.lam * (inner(W, W_0) - inner(W, W)), 0.0)
+    centre = 0.0 if W_0 is None else inner(W, W_0)
+    return max(target_square - inner(W, X) + ridge.lam * (centre - inner(W, W)), 0.0)
 
 
 def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
@@ -114,9 +122,5 @@ def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
 
 def abr(E: Float, E_tgt: Float, *, lam: float = 0.01, W_0: Float64 | None = None) -> Float64:
     """The affine map W (d + 1, d) that takes unit rows ``E`` to their targets ``E_tgt``."""
-    d, source = E.shape[1], InMemory(E)
-    return solve_ridge(
-        factor_ridge(source, lam),
-        moments(source, E_tgt),
-        np.zeros((d + 1, d)) if W_0 is None else W_0,
-    )
+    source = InMemory(E)
+    return solve_ridge(factor_ridge(source, lam), moments(source, E_tgt), W_0)

@@ -21,7 +21,13 @@ from typing import Any, Literal
 import numpy as np
 
 from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
-from prism_audio.geometry.guard import Verdict, judge, reliability
+from prism_audio.geometry.guard import (
+    NEGLIGIBLE,
+    Verdict,
+    coverage_weight,
+    judge,
+    reliability,
+)
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.rows import (
     Labelled,
@@ -171,7 +177,7 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
     if params.rounds == 0:
         return Calibration(W, E_cur.y)
     ridge = abr.factor_ridge(source, params.lam)
-    W_0 = W if params.ridge_centre == "identity" else np.zeros_like(W)
+    W_0 = W if params.ridge_centre == "identity" else None
     rounds: list[dict[str, Any]] = []
     for r in range(1, params.rounds + 1):
         facts: dict[str, Any] = {"round": r}
@@ -205,8 +211,10 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
         labels = folded_labels(source, fold(W, T))
     verdict = UNGUARDED
     if params.guard:
-        halves = half_maps(source, T, params)
-        verdict = judge(labels, len(T), reliability(source, T, *halves))
+        borne_out = None
+        if coverage_weight(labels, len(T)) >= NEGLIGIBLE:
+            borne_out = reliability(source, T, *half_maps(source, T, params))
+        verdict = judge(labels, len(T), borne_out)
         W = compose.towards_identity(W, verdict.numbers["weight"])
         labels = folded_labels(source, fold(W, T))
     return Calibration(W, labels, rounds, verdict)
@@ -252,7 +260,7 @@ def correct(E_cur: Labelled, T: Float, params: Parameters, facts: dict[str, Any]
             facts["deflated_rank"] = V_K.shape[1]
             rows = ccvd.deflate(rows.X, V_K, T)
         else:
-            gain = soft.soft_gain(scatter.S_W, params.rho)
+            gain = soft.soft_gain(scatter.S_W.astype(rows.kappa.dtype), params.rho)
             facts["deflated_rank"] = len(gain) - float(np.trace(gain))
             rows = soft.weigh(rows.X, gain, T)
     return pct.translate(rows, T, params.alpha) if params.pct else pct.untranslated(rows, len(T))
@@ -266,7 +274,7 @@ def target_moments(targets: pct.Targets, T: Float, params: Parameters) -> tuple[
 
 
 def solve(
-    ridge: abr.Ridge, X: Float64, W_0: Float64, square: float, facts: dict[str, Any]
+    ridge: abr.Ridge, X: Float64, W_0: Float64 | None, square: float, facts: dict[str, Any]
 ) -> Float64:
     """The regression of a round; ``facts`` takes how well it fits."""
     W = abr.solve_ridge(ridge, X, W_0)

@@ -22,7 +22,14 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float, Float64, add_product, gram, product, symmetric
+from prism_audio.geometry.products import (
+    Float,
+    Float64,
+    add_product,
+    gram,
+    product,
+    symmetric_product,
+)
 from prism_audio.geometry.rows import Head, Labelled, Rows, dots, extended, formed, original
 from prism_audio.geometry.source import Answer, InMemory
 from prism_audio.geometry.sphere import Labels, Mask, best, class_sums, gate, row_norms
@@ -61,10 +68,10 @@ def scatter_of(X: Rows, y: Labels, C: int, kept: Mask, tau: float = 0.0) -> Scat
     G, sums = X.scan(partial(_moments, C=C), y, kept).sums
     n_c = np.bincount(y[kept], minlength=C).astype(np.float64)
     Z = X.Z
-    mu_c = product(sums, Z.astype(np.float64)) / np.maximum(n_c, 1)[:, None]
+    mu_c = product(sums.astype(Z.dtype), Z) / np.maximum(n_c, 1)[:, None]
     mu = (n_c[:, None] * mu_c).sum(axis=0) / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
-    second = product(Z.T, product(symmetric(G).astype(Z.dtype), Z)).astype(np.float64)
+    second = product(Z.T, symmetric_product(G, Z)).astype(np.float64)
     S_W = within(second, mu_c, n_c)
     return Scatter(S_W, B[n_c > 0], tau, int(n_c.sum()), int(np.sum(n_c > 0)))
 

@@ -22,7 +22,8 @@ The best estimate of a quantity measured with some reliability keeps that part o
     coverage     v = exp(H(counts) + (K - 1) / (2 N)) / C        weight v^8 / (v^8 + 0.6^8)
 
 of the N labels after the last round, K of which differ; the second term is the Miller-Madow correction
-for few clips. A batch must hold more than half of the classes before it may speak for all.
+for few clips. A batch must hold more than half of the classes before it may speak for all; where it
+holds so few that nothing would be left of any correction, the halves are not asked.
 
 The product w mixes the map with the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is
 zero-shot, and it grows from there.
@@ -126,25 +127,33 @@ def effective_classes(y: Labels, C: int) -> float:
     return float(min(np.exp(entropy), C))
 
 
-def judge(y: Labels, C: int, reliability: float) -> Verdict:
-    """The verdict on a batch with labels ``y``; ``numbers["weight"]`` is how much may be used."""
-    effective = effective_classes(y, C)
-    by_coverage = hill(effective / C, COVERAGE_HALF, COVERAGE_POWER)
-    weight = reliability * by_coverage
+def coverage_weight(y: Labels, C: int) -> float:
+    """How far a batch with labels ``y`` may speak for all C classes, 0 to 1."""
+    return hill(effective_classes(y, C) / C, COVERAGE_HALF, COVERAGE_POWER)
+
+
+def judge(y: Labels, C: int, reliability: float | None) -> Verdict:
+    """The verdict on a batch with labels ``y``; ``numbers["weight"]`` is how much may be used.
+
+    Without a ``reliability`` the batch covers too few classes to ask for one.
+    """
+    effective, by_coverage = effective_classes(y, C), coverage_weight(y, C)
     numbers = {
         "clips": len(y),
         "classes": C,
         "clips_per_class": len(y) / C,
         "effective_classes": effective,
-        "reliability": reliability,
         "weight_by_coverage": by_coverage,
-        "weight": weight,
     }
+    heard = f"the batch sounds like about {effective:.0f} of the {C} classes"
+    if reliability is None:
+        return Verdict("zero-shot", (heard,), numbers | {"weight": 0.0})
+    weight = reliability * by_coverage
+    numbers |= {"reliability": reliability, "weight": weight}
     borne_out = (
         f"{len(y)} clips for {C} classes: two halves bear out {100 * reliability:.0f} % of the "
         "correction"
     )
-    heard = f"the batch sounds like about {effective:.0f} of the {C} classes"
     if weight >= MOST:
         return Verdict("adapted", (borne_out, heard), numbers)
     # Whichever holds it back; where neither does alone, both together do.

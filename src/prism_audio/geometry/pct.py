@@ -15,7 +15,14 @@ from functools import partial
 
 import numpy as np
 
-from prism_audio.geometry.products import Float, Float64, gram, product, symmetric
+from prism_audio.geometry.products import (
+    Float,
+    Float64,
+    add_product,
+    gram,
+    product,
+    symmetric_product,
+)
 from prism_audio.geometry.rows import (
     NO_LENGTH,
     Head,
@@ -46,9 +53,12 @@ class Targets:
         one = np.ones(N, self.X.source.dtype) if weights is None else weights
         work = partial(_moments, C=len(self.steps))
         G, total, sums, n_c = self.X.scan(work, self.y, one / self.length).sums
-        Z = self.X.Z.astype(np.float64)
-        linear = product(symmetric(G)[:d], Z) + product(sums.T, self.steps)
-        return np.vstack([linear, product(total[None], Z) + product(n_c[None], self.steps)])
+        Z = self.X.Z
+        moments = np.empty((d + 1, d))
+        moments[:d] = symmetric_product(G, Z)[:d]
+        moments[d] = product(total[None].astype(Z.dtype), Z)[0]
+        add_product(moments, np.column_stack([sums, n_c]).T, self.steps)
+        return moments
 
     def formed(self) -> Float:
         """The targets as an array (N, d)."""

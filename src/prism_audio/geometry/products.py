@@ -40,12 +40,20 @@ def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:
 
 
 def gram(A: Float) -> Float:
-    """One triangle of A^T A: half the work of a product."""
+    """The upper triangle of A^T A: half the work of a product."""
     if not len(A):  # BLAS knows no empty matrices
-        return np.zeros((A.shape[1], A.shape[1]), A.dtype)
+        return np.zeros((A.shape[1], A.shape[1]), A.dtype, order="F")
     syrk = blas.ssyrk if A.dtype == np.float32 else blas.dsyrk
     triangle: Float = syrk(1.0, np.ascontiguousarray(A).T)
     return triangle
+
+
+def symmetric_product(triangle: Float, B: Float) -> Float:
+    """S B for the symmetric S of which :func:`gram` gave ``triangle``, without mirroring it."""
+    symm = blas.ssymm if B.dtype == np.float32 else blas.dsymm
+    # (S B)^T = B^T S, which is column-major as it stands.
+    transposed: Float = symm(1.0, triangle.astype(B.dtype, copy=False), B.T, side=1)
+    return transposed.T
 
 
 def symmetric(triangle: Float64) -> Float64:

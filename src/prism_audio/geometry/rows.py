@@ -18,7 +18,7 @@ u (B H)); sums are sums of g [e | u] times [A; B]; and scatter is [A; B]^T (sum 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ class Rows:
     U: Float
     g: Float
 
-    @property
+    @cached_property
     def Z(self) -> Float:
         """[A; B] (d + k, d), so that x = g [e | u] Z."""
         return np.vstack([self.A, self.B])
@@ -110,7 +110,7 @@ def weighted_means(X: Rows, y: Labels, C: int, weights: Float) -> tuple[Float64,
     """Weighted mean of every class (zero where it has no weight) and the classes' total weights."""
     (sums,) = X.scan(partial(_class_sums, C=C), y, weights).sums
     totals: Float64 = np.bincount(y, weights=weights, minlength=C).astype(np.float64)
-    means = product(sums, X.Z.astype(np.float64)) / np.where(totals > 0, totals, 1)[:, None]
+    means = product(sums.astype(X.Z.dtype), X.Z) / np.where(totals > 0, totals, 1)[:, None]
     return means, totals
 
 

@@ -28,7 +28,7 @@ def soft_gain(S_W: Float64, rho: float) -> Float64:
     floor = rho * np.trace(S_W) / d
     if not floor > 0:
         return np.eye(d)
-    values, vectors = linalg.eigh(S_W, check_finite=False)
+    values, vectors = linalg.eigh(S_W, driver="evd", check_finite=False)
     gain = np.sqrt(floor / (np.maximum(values, 0) + floor))
     return product(vectors * gain, vectors.T)
 
