@@ -136,6 +136,7 @@ class Jobs:
         self._idle = asyncio.Event()
         self._idle.set()
         self._worker: asyncio.Task[None] | None = None
+        self._closed = False
         self.finished = self.failed = 0
 
     @property
@@ -149,6 +150,7 @@ class Jobs:
 
     async def close(self) -> None:
         """Stop at once; call :meth:`all_done` first to lose nothing."""
+        self._closed = True
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -204,7 +206,8 @@ class Jobs:
             self._idle.set()
 
     async def _work(self) -> None:
-        while True:
+        # Asked every time: work that fails while it is cancelled hides the cancellation.
+        while not self._closed:
             job, work = await self._line.get()
             try:
                 job.finish(await work(job))

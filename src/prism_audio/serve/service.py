@@ -152,7 +152,10 @@ class Service:
     ) -> dict[str, Any]:
         """The work of a job from its embeddings on."""
         job.begin("calibrating")
-        with tempfile.TemporaryDirectory(prefix="prism-calibration-") as folder:
+        # A calibration that is given up may still write there.
+        with tempfile.TemporaryDirectory(
+            prefix="prism-calibration-", ignore_cleanup_errors=True
+        ) as folder:
             adapter, result = await calibrated(
                 batch, words, place=job.site, preset=preset, folder=Path(folder)
             )
