@@ -128,7 +128,8 @@ def _torch(file: Path) -> dict[str, Any]:
     return {str(name): to_numpy(array)[0] for name, array in found.items()}
 
 
-def _parquet(file: Path) -> dict[str, Any]:
+def parquet_reader(file: Path) -> tuple[Any, Any]:
+    """pyarrow's modules ``parquet`` and ``types``, or an error that says how ``file`` can be read."""
     try:
         from pyarrow import parquet, types
     except ImportError:
@@ -136,6 +137,11 @@ def _parquet(file: Path) -> dict[str, Any]:
             f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
             "or save the array as .npy"
         ) from None
+    return parquet, types
+
+
+def _parquet(file: Path) -> dict[str, Any]:
+    parquet, types = parquet_reader(file)
 
     table = parquet.read_table(file)
     arrays: dict[str, Any] = {}

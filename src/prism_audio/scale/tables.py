@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
 from prism_audio.geometry.products import Float
+from prism_audio.matrix_files import parquet_reader
 
 _SAFETENSORS = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 _NAMES = ("embeddings", "embedding", "E", "X")
@@ -238,13 +239,7 @@ def _safetensors(file: Path) -> list[Piece]:
 
 
 def _parquet(file: Path) -> list[Piece]:
-    try:
-        from pyarrow import parquet, types
-    except ImportError:
-        raise InputError(
-            f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
-            "or save the array as .npy"
-        ) from None
+    parquet, types = parquet_reader(file)
 
     found = parquet.ParquetFile(file)
     lists = [
