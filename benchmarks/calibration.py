@@ -6,6 +6,7 @@
   that no implementation avoids: with NumPy's products beside SciPy's factorisations, as one would write
   it, and with both from SciPy's BLAS, where no two pools of threads fight over the cores;
 * labels by the folded head against plain zero-shot, and one clip against the full map;
+* what the guard of ``default`` costs: with it, over without;
 * peak memory of a calibration;
 * how calibration time grows with N, d and C.
 
@@ -127,6 +128,19 @@ def inference(N: int, d: int, C: int, seconds: float) -> dict[str, float]:
     return out
 
 
+def guard(N: int, d: int, C: int, seconds: float) -> dict[str, float]:
+    E, T = rows(N, d, C)
+    times = best_times(
+        {
+            "default": lambda: PRISM().fit(E, prototypes=T),
+            "without the guard": lambda: PRISM(guard=False).fit(E, prototypes=T),
+        },
+        seconds,
+    )
+    times["guarded / plain"] = times["default"] / times["without the guard"]
+    return times
+
+
 def memory(N: int, d: int, C: int) -> dict[str, float]:
     """Peak of what a calibration allocates beside its input, in units of the input."""
     E, T = rows(N, d, C)
@@ -162,6 +176,7 @@ def main() -> None:
         "N=8732 d=512 C=10": speed(8732, 512, 10, seconds),
         "N=2000 d=512 C=50": speed(2000, 512, 50, seconds),
         "inference, 100,000 rows, d=512, C=10": inference(100_000, 512, 10, seconds / 2),
+        **{f"guard, N={N} d=512 C=50": guard(N, 512, 50, seconds / 4) for N in (100, 500, 2000)},
         "memory, N=8732": memory(8732, 512, 10),
         "memory, N=100,000": memory(100_000, 512, 10),
     }

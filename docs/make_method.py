@@ -6,6 +6,7 @@ python docs/make_method.py
 from __future__ import annotations
 
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -43,7 +44,8 @@ def page() -> str:
     for name in MODULES:
         title, *body = inspect.getdoc(import_module(f"prism_audio.geometry.{name}")).split("\n")
         parts.append(f"## `{name}.py`\n\n{title}\n" + "\n".join(body).rstrip() + "\n")
-    return "\n".join(parts)
+    # What links a docstring to code is a plain name on a page.
+    return re.sub(r":\w+:(`[^`]+`)", r"\1", "\n".join(parts))
 
 
 if __name__ == "__main__":
