@@ -72,7 +72,7 @@ def test_labels_name_the_classes():
 
 def test_the_verdict_follows_the_evidence():
     E, T, _ = problem(600, 16, 5)
-    few, some, many = (PRISM().fit(E[:n], prototypes=T) for n in (8, 18, 600))
+    few, some, many = (PRISM().fit(E[:n], prototypes=T) for n in (8, 40, 600))
     assert few.verdict_ == "zero-shot"
     assert "8 clips for 5 classes" in few.verdict_.reasons[0]
     np.testing.assert_array_equal(few.predict(E), np.argmax(E @ T.T, axis=1))
@@ -83,10 +83,10 @@ def test_the_verdict_follows_the_evidence():
 
 
 def test_a_batch_of_one_class_does_not_speak_for_all():
-    E, T, truth = problem(3000, 32, 5)
+    E, T, truth = problem(3000, 32, 8)
     model = PRISM().fit(E[truth == 2], prototypes=T)
     assert model.verdict_ == "zero-shot"
-    assert "of the 5 classes" in " ".join(model.verdict_.reasons)
+    assert "of the 8 classes" in " ".join(model.verdict_.reasons)
     assert PRISM(guard=False).fit(E[truth == 2], prototypes=T).verdict_ == "adapted"
 
 
@@ -121,7 +121,17 @@ def test_without_abr_the_rounds_hand_on_their_targets():
     np.testing.assert_allclose(model.adapter_.W, abr(E, target), atol=1e-10)
 
 
-@pytest.mark.parametrize("preset", ["paper", "released", "default"])
+def test_every_round_of_the_composition_is_reported():
+    E, T, _ = problem(300, 24, 4)
+    rounds = PRISM(rounds=4).fit(E, prototypes=T).diagnostics_
+    assert [facts["round"] for facts in rounds] == [1, 2, 3, 4]
+    for facts in rounds:
+        assert facts["valid_classes"] == 4
+        assert 0 < facts["deflated_rank"] < 24
+        assert facts["scale"] > 0
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
 def test_every_round_is_reported(preset):
     E, T, _ = problem(300, 24, 4)
     model = PRISM(preset, K=5).fit(E, prototypes=T)

@@ -44,8 +44,10 @@ def estimator(preset: str = "default", car: bool = False) -> PRISM:
 
     if preset not in PRESETS:
         raise InputError(f"preset {preset!r} is unknown; choose one of {', '.join(PRESETS)}")
-    # CAR acts on the targets of the regression; a composed map would not see it.
-    return PRISM(preset, car=True, compilation="regression") if car else PRISM(preset)
+    if not car:
+        return PRISM(preset)
+    # CAR acts on the targets of the regression, of which a composed map has none.
+    return PRISM(preset, car=True, compilation="regression", rounds=PRESETS["paper"].rounds)
 
 
 def calibrate_place(
@@ -177,14 +179,15 @@ def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Ov
     C = len(T)
     if params.compilation == "composition":
         every = np.ones(len(rows), dtype=bool)
-        S_W = ccvd.scatter_of(original(InMemory(rows), T).X, y, C, every).S_W
-        return overlap.class_overlap(rows, y, C, soft.soft_gain(S_W, params.rho))
+        scatter = ccvd.scatter_of(original(InMemory(rows), T).X, y, C, every)
+        gain = soft.soft_gain(scatter.S_W, scatter.rank_bound, params.rho)
+        return overlap.class_overlap(rows, y, C, gain)
     aligned = opca.opca(rows, T, p=params.p, eps=params.eps) if params.opca else rows
     scatter = ccvd.find_scatter(original(InMemory(aligned), T), C, params.q)
     if params.deflation == "hard":
         gain = overlap.cut(ccvd.noise_subspace(scatter, params.K, params.eps, rows.dtype))
     else:
-        gain = soft.soft_gain(scatter.S_W, params.rho)
+        gain = soft.soft_gain(scatter.S_W, scatter.rank_bound, params.rho)
     return overlap.class_overlap(aligned, y, C, gain)
 
 

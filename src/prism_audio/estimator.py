@@ -38,10 +38,11 @@ PRESETS: dict[str, Parameters] = {
     "released": Parameters(),
     # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
     "default": Parameters(
+        rounds=6,
         deflation="soft",
         ridge_centre="identity",
         compilation="composition",
-        prior_clips=5.0,
+        prior_clips=1.0,
         guard=True,
     ),
 }
@@ -59,7 +60,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The set of parameters to start from. ``default`` is recommended and guarded: where the batch
         cannot carry a correction it stays zero-shot and says so. ``paper`` is Algorithm 1 as printed;
         ``released`` is what the authors' public script does.
-    rounds, p, q, K, alpha, lam, eps, gamma, rho, prior_clips : optional
+    rounds, p, q, K, alpha, lam, eps, gamma, rho, prior_clips, softness : optional
         Override a number of the preset; see :class:`prism_audio.geometry.calibrate.Parameters`.
     opca, deflation, pct, abr, car, ridge_centre, compilation, guard : optional
         Override a component of the preset, for ablations and for ``car=True``.
@@ -94,6 +95,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         gamma: float | None = None,
         rho: float | None = None,
         prior_clips: float | None = None,
+        softness: float | None = None,
         opca: bool | None = None,
         deflation: str | None = None,
         pct: bool | None = None,
@@ -114,6 +116,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma = gamma
         self.rho = rho
         self.prior_clips = prior_clips
+        self.softness = softness
         self.opca = opca
         self.deflation = deflation
         self.pct = pct

@@ -13,6 +13,7 @@ from prism_audio import PRISM
 from prism_audio.estimator import PRESETS
 from prism_audio.geometry import calibrate as loop
 from prism_audio.geometry import guard
+from prism_audio.geometry.abr import second_moments
 from prism_audio.geometry.calibrate import calibrate
 from prism_audio.geometry.guard import (
     Verdict,
@@ -170,18 +171,25 @@ def test_the_map_is_mixed_as_the_weight_says(N):
     free = calibrate(E, T, replace(DEFAULT, guard=False))
     held = calibrate(E, T, DEFAULT)
     w = held.verdict.numbers["weight"]
-    assert w == weight(free.labels, 6, reliability(E, T, *half_maps(E, T, DEFAULT)))
+    heard = loop.heard_labels(InMemory(E), T, second_moments(InMemory(E)), DEFAULT)
+    assert w == weight(heard, 6, reliability(E, T, *half_maps(E, T, DEFAULT)))
     np.testing.assert_allclose(held.W, w * free.W + (1 - w) * np.eye(25, 24), atol=1e-12)
     mixed = (E @ held.W[:-1] + held.W[-1]) @ T.T
     np.testing.assert_array_equal(held.labels, mixed.argmax(axis=1))
 
 
-@pytest.mark.parametrize("classes", [1, 2, 6])
+@pytest.mark.parametrize("classes", [1, 2, 8])
 def test_halves_are_asked_only_where_their_answer_matters(classes):
-    E, T, y = problem(300, 24, 6)
+    E, T, y = problem(600, 48, 8)
     verdict = calibrate(E[y < classes], T, DEFAULT).verdict
-    assert ("reliability" in verdict.numbers) == (classes == 6)
-    assert (verdict == "zero-shot") == (classes < 6)
+    assert ("reliability" in verdict.numbers) == (classes == 8)
+    assert (verdict == "zero-shot") == (classes < 8)
+
+
+def test_of_several_labellings_the_mean_entropy_counts():
+    few, many = np.arange(600) % 2, np.arange(600) % 8
+    a, b, both = (effective_classes(y, 10) for y in (few, many, np.stack([few, many])))
+    assert both == pytest.approx(np.sqrt(a * b))
 
 
 def losses(N, kept, noise, blur=0.0, **without):

@@ -47,7 +47,7 @@ def test_against_explicit_scatter_matrices() -> None:
     rng = np.random.default_rng(1)
     E, y = rng.standard_normal((90, 12)), rng.integers(3, size=90)
     rows = original(InMemory(E), rng.standard_normal((3, 12)))
-    gain = soft.soft_gain(ccvd.find_scatter(rows, 3, 1.0).S_W, 1.0)
+    gain = soft.soft_gain(ccvd.find_scatter(rows, 3, 1.0).S_W, len(E), 2.0)
     found = overlap.class_overlap(E.astype(np.float32), y, 3, gain)
     for c in range(3):
         X = E[y == c] - E[y == c].mean(axis=0)

@@ -113,10 +113,10 @@ SENSITIVITY: dict[str, tuple[float, ...]] = {
     "lam": (0.0001, 0.001, 0.01, 0.1, 1.0),
     "gamma": (0.0, 3.0, 10.0, 30.0, 100.0),
     "rounds": (1, 2, 3, 5, 8),
-    "rho": (0.1, 0.3, 1.0, 3.0, 10.0),
+    "rho": (0.2, 0.7, 2.0, 6.0, 20.0),
 }
 # All are the paper's but rho, which it does not have.
-USUAL = {"K": 60, "alpha": 0.3, "lam": 0.01, "gamma": 10.0, "rounds": 3, "rho": 1.0}
+USUAL = {"K": 60, "alpha": 0.3, "lam": 0.01, "gamma": 10.0, "rounds": 3, "rho": 2.0}
 # What must be switched on for a parameter to matter.
 _NEEDS: dict[str, dict[str, Any]] = {"gamma": {"car": True}, "rho": {"deflation": "soft"}}
 

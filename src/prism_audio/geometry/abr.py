@@ -67,13 +67,12 @@ def second_moments(source: Source) -> Float64:
     return G
 
 
-def factor_ridge(source: Source, lam: float) -> Ridge:
-    """The inverse of the ridge, with its condition number in the 1-norm.
+def factor_ridge(G: Float64, lam: float) -> Ridge:
+    """The inverse of the ridge on the moments ``G`` = E~^T E~, with its condition number in the 1-norm.
 
     The factor is kept as an inverse because every round multiplies with it: in float64 and with
     lambda > 0 that loses nothing, and a product is several times faster than two triangular solves.
     """
-    G = second_moments(source)
     A = G.copy(order="F")
     A.flat[:: len(A) + 1] += lam
     norm = np.abs(A).sum(axis=0).max()
@@ -123,4 +122,4 @@ def apply_map(E: Float, W: Float, out: Float | None = None) -> Float:
 def abr(E: Float, E_tgt: Float, *, lam: float = 0.01, W_0: Float64 | None = None) -> Float64:
     """The affine map W (d + 1, d) that takes unit rows ``E`` to their targets ``E_tgt``."""
     source = InMemory(E)
-    return solve_ridge(factor_ridge(source, lam), moments(source, E_tgt), W_0)
+    return solve_ridge(factor_ridge(second_moments(source), lam), moments(source, E_tgt), W_0)

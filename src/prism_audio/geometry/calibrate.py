@@ -9,6 +9,9 @@
         W      <- ABR(E_n, E_tgt)             always from the original rows: no drift
         E_cur  <- normalize([E_n | 1] W)
 
+That is :func:`regressed`. The preset ``default`` repeats a composition from soft assignments instead,
+:func:`composed`; how is in :mod:`prism_audio.geometry.compose`.
+
 The rows are only ever read, in passes (:mod:`prism_audio.geometry.source`): E_cur, E', E'' and E_tgt
 are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), never arrays.
 """
@@ -16,11 +19,12 @@ are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), nev
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
+from prism_audio.geometry.confidence import UNITS
 from prism_audio.geometry.guard import (
     NEGLIGIBLE,
     Verdict,
@@ -44,6 +48,8 @@ UNGUARDED = Verdict("adapted", ("the guard is off",))
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
 SMALL = 2**19
+# Softness at which an assignment is as good as a label.
+HARD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,13 @@ class Parameters:
     gamma : float
         Sharpness of CAR.
     rho : float
-        Floor of the soft deflation, in units of the mean within-class variance.
+        Floor of the soft deflation, in standard errors of the scatter within classes.
     prior_clips : float
-        Clips a class that the identity counts for where a rotation is found; 0 is the paper's.
+        Clips a class at which the identity weighs as much as the class means where a rotation is
+        found; 0 is the paper's.
+    softness : float
+        h, temperature of the soft assignments of the composition, in lengths of the scores centred
+        over the classes.
     opca, pct, abr, car : bool
         Whether the component takes part. Without ABR the rounds hand on their targets and the matrix
         is compiled once, at the end.
@@ -78,7 +88,8 @@ class Parameters:
     ridge_centre : {"zero", "identity"}
         What the ridge of ABR shrinks to.
     compilation : {"regression", "composition"}
-        Whether the final map is ABR's, or composed of its parts from the labels of the last round.
+        Whether every round ends in ABR, or composes the map of its parts. The composition has the
+        soft deflation and a rotation; the gates and switches of the other components are not for it.
     guard : bool
         Whether the map is shrunk to the identity as far as the batch cannot carry it.
     """
@@ -91,8 +102,9 @@ class Parameters:
     lam: float = 0.01
     eps: float = 1e-4
     gamma: float = 10.0
-    rho: float = 1.0
+    rho: float = 2.0
     prior_clips: float = 0.0
+    softness: float = UNITS
     opca: bool = True
     deflation: Literal["hard", "soft", "none"] = "hard"
     pct: bool = True
@@ -102,9 +114,12 @@ class Parameters:
     compilation: Literal["regression", "composition"] = "regression"
     guard: bool = False
 
-    def prior(self, N: int, C: int) -> float:
-        """How much the identity weighs against what ``N`` clips say of a rotation."""
-        return self.prior_clips * C / N
+    def prior(self, C: int, N: float) -> float:
+        """How much the identity weighs against what ``N`` clips of ``C`` classes say of a rotation.
+
+        The means of n clips a class, and with them H, are off by 1 / sqrt(n).
+        """
+        return float(np.sqrt(self.prior_clips * C / N))
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -122,6 +137,7 @@ class Parameters:
             ("gamma", 0, np.inf),
             ("rho", 1e-12, np.inf),
             ("prior_clips", 0, np.inf),
+            ("softness", 1e-3, np.inf),
         ):
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not low <= value <= high:
@@ -136,6 +152,18 @@ class Parameters:
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
+        if self.compilation == "composition":
+            for name, only in (
+                ("opca", True),
+                ("deflation", "soft"),
+                ("abr", True),
+                ("car", False),
+            ):
+                if getattr(self, name) != only:
+                    raise ValueError(
+                        f"{name}={getattr(self, name)!r} is of no use to the composition; set "
+                        "compilation='regression' too"
+                    )
         return self
 
 
@@ -162,6 +190,14 @@ class Calibration:
     verdict: Verdict = UNGUARDED
 
 
+class Found(NamedTuple):
+    """What the rounds leave: the map, the labels it gives, and what was seen on the way."""
+
+    W: Float64
+    labels: Labels
+    rounds: list[dict[str, Any]]
+
+
 def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> Calibration:
     """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
 
@@ -172,12 +208,35 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
     N, d = source.shape
     if N * d <= SMALL:
         source, T = source.astype(np.float64), T.astype(np.float64)
-    W = abr.identity_map(d)
-    E_cur = original(source, T)
     if params.rounds == 0:
-        return Calibration(W, E_cur.y)
-    ridge = abr.factor_ridge(source, params.lam)
+        return Calibration(abr.identity_map(d), original(source, T).y)
+    G = abr.second_moments(source)
+    W, labels, rounds = repeat(source, T, G, params)
+    verdict = UNGUARDED
+    if params.guard:
+        if params.compilation == "composition":
+            labels = heard_labels(source, T, G, params)
+        borne_out = None
+        if coverage_weight(labels, len(T)) >= NEGLIGIBLE:
+            borne_out = reliability(source, T, *half_maps(source, T, params))
+        verdict = judge(labels, len(T), borne_out)
+        W = compose.towards_identity(W, verdict.numbers["weight"])
+        labels = folded_labels(source, fold(W, T))
+    return Calibration(W, labels, rounds, verdict)
+
+
+def repeat(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+    """The rounds of either compilation, for rows with the moments ``G`` = E~^T E~."""
+    found = composed if params.compilation == "composition" else regressed
+    return found(source, T, G, params)
+
+
+def regressed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+    """The rounds of Algorithm 1."""
+    ridge = abr.factor_ridge(G, params.lam)
+    W = abr.identity_map(source.shape[1])
     W_0 = W if params.ridge_centre == "identity" else None
+    E_cur = original(source, T)
     rounds: list[dict[str, Any]] = []
     for r in range(1, params.rounds + 1):
         facts: dict[str, Any] = {"round": r}
@@ -197,27 +256,38 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
                 W = solve(ridge, X, W_0, square, facts)
         rounds.append(facts)
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
-    labels = folded_labels(source, fold(W, T)) if params.abr else E_cur.y
-    if params.compilation == "composition":
-        W = compose.compose(
-            source,
-            ridge.G[:d, :d],
+    return Found(W, folded_labels(source, fold(W, T)) if params.abr else E_cur.y, rounds)
+
+
+def composed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+    """Rounds of composition from soft assignments, which start from those of zero-shot."""
+    W = abr.identity_map(source.shape[1])
+    temperature = params.softness * compose.score_length(fold(W, T), G)
+    if not temperature > 0:  # all classes score alike: there is nothing to tell apart
+        return Found(W, original(source, T).y, [])
+    rounds: list[dict[str, Any]] = []
+    for r in range(1, params.rounds + 1):
+        shares = compose.find_shares(source, fold(W, T), temperature)
+        W, scale, rank = compose.compose(
+            shares,
+            G,
             T,
-            labels,
             rho=params.rho,
             eps=params.eps,
-            prior=params.prior(N, len(T)),
+            prior=params.prior(len(T), shares.n_c.sum()),
         )
-        labels = folded_labels(source, fold(W, T))
-    verdict = UNGUARDED
-    if params.guard:
-        borne_out = None
-        if coverage_weight(labels, len(T)) >= NEGLIGIBLE:
-            borne_out = reliability(source, T, *half_maps(source, T, params))
-        verdict = judge(labels, len(T), borne_out)
-        W = compose.towards_identity(W, verdict.numbers["weight"])
-        labels = folded_labels(source, fold(W, T))
-    return Calibration(W, labels, rounds, verdict)
+        heard = int(np.sum(shares.n_c >= 1))
+        rounds.append({"round": r, "valid_classes": heard, "scale": scale, "deflated_rank": rank})
+    return Found(W, folded_labels(source, fold(W, T)), rounds)
+
+
+def heard_labels(source: Source, T: Float, G: Float64, params: Parameters) -> Labels:
+    """Two labellings (2, N) that tell what classes a batch holds, each from one round.
+
+    Hard assignments hear too few classes, soft ones too many.
+    """
+    once = (replace(params, rounds=1, softness=h) for h in (HARD, params.softness))
+    return np.stack([composed(source, T, G, each).labels for each in once])
 
 
 def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
@@ -230,8 +300,9 @@ def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
     clips, rank = np.unique(rows.kappa.astype(np.float32), return_inverse=True)
     if len(clips) < 4:
         return []
-    once = replace(params, rounds=min(params.rounds, 1), guard=False)
-    return [calibrate(source.only(rank % 2 == half), T, once).W for half in (0, 1)]
+    halves = [source.only(rank % 2 == half) for half in (0, 1)]
+    once = replace(params, rounds=1)
+    return [repeat(half, T, abr.second_moments(half), once).W for half in halves]
 
 
 def fold(W: Float64, T: Float) -> Float64:
@@ -243,7 +314,7 @@ def correct(E_cur: Labelled, T: Float, params: Parameters, facts: dict[str, Any]
     """One pass of the geometric corrections; ``facts`` takes what was seen."""
     rows = E_cur
     if params.opca:
-        prior = params.prior(len(rows.y), len(T))
+        prior = params.prior(len(T), len(rows.y))
         alignment = opca.find_alignment(rows, T, params.p, params.eps, prior)
         if alignment is None:
             facts["valid_classes"] = 1
@@ -260,7 +331,8 @@ def correct(E_cur: Labelled, T: Float, params: Parameters, facts: dict[str, Any]
             facts["deflated_rank"] = V_K.shape[1]
             rows = ccvd.deflate(rows.X, V_K, T)
         else:
-            gain = soft.soft_gain(scatter.S_W.astype(rows.kappa.dtype), params.rho)
+            S_W = scatter.S_W.astype(rows.kappa.dtype)
+            gain = soft.soft_gain(S_W, scatter.rank_bound, params.rho)
             facts["deflated_rank"] = len(gain) - float(np.trace(gain))
             rows = soft.weigh(rows.X, gain, T)
     return pct.translate(rows, T, params.alpha) if params.pct else pct.untranslated(rows, len(T))

@@ -1,15 +1,20 @@
-"""Compilation by composition: the map as the product of its explicit parts.
+"""Compilation by composition: the map as the product of its explicit parts, found in soft rounds.
 
-    S_W   from the original rows and the labels of the last round
-    G     = (S_W + rho tr(S_W)/d I)^(-1/2), scaled to keep the mean variance      (soft deflation)
+    r_ic  = softmax_c([e_i | 1] W t_c / (h l)),    W = [I; 0] at first
+    n_c   = sum_i r_ic,    mu_c = sum_i r_ic e_i / n_c,    S_W = E^T E - sum_c n_c mu_c mu_c^T
+    G     = (S_W + floor I)^(-1/2), scaled to a mean square of one                (soft deflation)
     M_n^c = (n_c mu_c + a (m + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
     R     as in OPCA, with its prior, and s = |M_t - mu_t| / |M_n - mu_n|
-    W     = [s G R;  mu_t - s mu_n R], scaled so that its scores scatter over the classes as far as
-            those of zero-shot
+    W     = [s G R;  mu_t - s mu_n R], scaled so that its scores, centred over the classes, have the
+            length l of those of zero-shot
 
 Whitening, rotation, scale and means are known matrices, so their product needs no regression. ABR
 fits (d + 1) d numbers to N rows and, where N is not much larger than d, remembers the batch; the
 composition has little to remember it with, and does better on clips it has not seen.
+
+A clip counts for every class as far as it may be of it. Hard labels make up their mind in the first
+round, and later ones repeat its mistakes; soft ones change it. They also need nothing of the rows but
+n_c and mu_c: E^T E is the same in all rounds, and a round is one pass over the rows.
 
 A class of which the batch holds no clip would be missing in mu_n, mu_t and s, and lose to those that
 are there. It stands where the text puts it: m and t are the means of the centroids and of the
@@ -19,6 +24,7 @@ prototypes, b is the slope of the centroids on the prototypes. One clip outweigh
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,38 +33,65 @@ from prism_audio.geometry.opca import rotation
 from prism_audio.geometry.products import Float, Float64, add_product, inner, length, product
 from prism_audio.geometry.soft import soft_gain
 from prism_audio.geometry.source import Answer, Source
-from prism_audio.geometry.sphere import Labels, class_sums
 
 # Clips that the text counts for in the centroid of a class.
 TEXT_CLIPS = 0.5
 
 
-def compose(
-    source: Source,
-    second: Float64,
-    T: Float,
-    y: Labels,
-    *,
-    rho: float,
-    eps: float,
-    prior: float = 0.0,
-) -> Float64:
-    """The affine map W (d + 1, d) for unit rows with labels ``y``, moments ``second`` = E^T E.
+class Shares(NamedTuple):
+    """What classes hold of a batch: n_c clips each, which sum up to ``sums`` (C, d)."""
 
-    Its scores scatter as far as those of the identity, so that a mixture of the two means what its
-    weights say. Fewer than two classes determine no map: the identity.
+    n_c: Float64
+    sums: Float64
+
+
+class Composition(NamedTuple):
+    """The composed map, its scale s, and how many of the d directions its gain takes away."""
+
+    W: Float64
+    s: float
+    deflated_rank: float
+
+
+def find_shares(source: Source, head: Float64, temperature: float) -> Shares:
+    """The shares of the classes under r_ic = softmax_c([e_i | 1] head / temperature)."""
+    return Shares(*source.scan(partial(_shares, head=head / temperature)).sums)
+
+
+def score_length(head: Float64, second: Float64) -> float:
+    """Length (root of the mean square) of the scores [e | 1] head, centred over the classes.
+
+    ``second`` are the moments of [e | 1].
     """
-    C, d = T.shape
-    n_c = np.bincount(y, minlength=C).astype(np.float64)
-    if np.sum(n_c > 0) < 2:
-        return np.eye(d + 1, d)
-    (sums,) = source.scan(partial(_class_sums, C=C), y).sums
-    mu_c = sums / np.maximum(n_c, 1)[:, None]
-    G = np.sqrt((1 + rho) / rho) * soft_gain(within(second, mu_c, n_c), rho)
+    deviations = head - head.mean(axis=1, keepdims=True)
+    square = inner(deviations, product(second, deviations)) / second[-1, -1]
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def compose(
+    shares: Shares, second: Float64, T: Float, *, rho: float, eps: float, prior: float = 0.0
+) -> Composition:
+    """The affine map W (d + 1, d) for rows with ``shares`` and moments ``second`` of [e | 1].
+
+    Its scores are as long as those of the identity, so that a mixture of the two means what its
+    weights say. Fewer than two classes that outweigh the text determine no map: the identity. The
+    gain is found in the precision of ``T``, that of the rows.
+    """
+    n_c, sums = shares
     M_t = T.astype(np.float64)
+    mu_t = M_t.mean(axis=0)
+    B = M_t - mu_t
+    identity = np.eye(len(second), len(mu_t))
+    if np.sum(n_c >= TEXT_CLIPS) < 2 or not B.any():
+        return Composition(identity, 1.0, 0.0)
+    mu_c = sums / np.where(n_c > 0, n_c, 1)[:, None]
+    S_W = within(second[:-1, :-1], mu_c, n_c)
+    n = n_c.sum() - np.sum(n_c >= TEXT_CLIPS)
+    gain = soft_gain(S_W.astype(T.dtype), n, rho).astype(np.float64)
+    G = np.sqrt(len(gain)) / length(gain) * gain
     M_n = product(with_text(mu_c, n_c, M_t), G)
-    mu_n, mu_t = M_n.mean(axis=0), M_t.mean(axis=0)
-    A, B = M_n - mu_n, M_t - mu_t
+    mu_n = M_n.mean(axis=0)
+    A = M_n - mu_n
     Z, R_z = rotation(A, B, prior)
     # Not clamped as in OPCA: nothing comes after it that could make up for classes left too close,
     # and then <mu_t, t_c> alone would decide.
@@ -66,10 +99,10 @@ def compose(
     turn = product(R_z - np.eye(len(R_z)), Z.T)
     W = s * np.vstack([G, -mu_n])
     add_product(W, product(W, Z), turn)
-    W[d] += mu_t
-    heads = [product(M, M_t.T) for M in (np.eye(d + 1, d), W)]
-    ((before, after),) = source.scan(partial(_scatter_of_scores, heads=heads)).sums
-    return np.asarray(W * (before / after if after > 0 else 1.0))
+    W[-1] += mu_t
+    before, after = (score_length(product(M, M_t.T), second) for M in (identity, W))
+    W *= before / after if after > 0 else 1.0
+    return Composition(W, s, len(gain) - float(np.trace(gain)))
 
 
 def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
@@ -82,17 +115,13 @@ def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
     return np.asarray(share[:, None] * mu_c + (1 - share)[:, None] * (m + b * (T - t)))
 
 
-def _class_sums(E: Float, y: Labels, *, C: int) -> Answer:
-    return Answer(sums=(class_sums(E, y, C, np.ones(len(E), E.dtype)),))
-
-
-def _scatter_of_scores(E: Float, *, heads: list[Float64]) -> Answer:
-    """Sum over rows of the standard deviation over the classes of [e | 1] head, for every head."""
-    spreads = [
-        (product(E, head[:-1].astype(E.dtype)) + head[-1].astype(E.dtype)).std(axis=1).sum()
-        for head in heads
-    ]
-    return Answer(sums=(np.array(spreads),))
+def _shares(E: Float, *, head: Float64) -> Answer:
+    S = product(E, head[:-1].astype(E.dtype))
+    S += head[-1].astype(E.dtype)
+    S -= S.max(axis=1, keepdims=True)
+    np.exp(S, out=S)
+    S /= S.sum(axis=1, keepdims=True)
+    return Answer(sums=(S.sum(axis=0), product(S.T, E)))
 
 
 def towards_identity(W: Float64, weight: float) -> Float64:

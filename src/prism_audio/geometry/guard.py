@@ -19,11 +19,14 @@ The best estimate of a quantity measured with some reliability keeps that part o
 
 *Does it speak for all classes?* What both halves agree on may still hold only for the classes heard.
 
-    coverage     v = exp(H(counts) + (K - 1) / (2 N)) / C        weight v^8 / (v^8 + 0.6^8)
+    coverage     v = exp(mean of H(counts) + (K - 1) / (2 N)) / C        weight v^8 / (v^8 + 0.65^8)
 
-of the N labels after the last round, K of which differ; the second term is the Miller-Madow correction
-for few clips. A batch must hold more than half of the classes before it may speak for all; where it
-holds so few that nothing would be left of any correction, the halves are not asked.
+over two labellings of the N clips, in which K classes occur; the second term is the Miller-Madow
+correction for few clips. One round with hard assignments gives the first: where noise draws zero-shot
+to a few classes it hears too few. One with soft assignments gives the second: where few classes are
+there it spreads them, and hears too many. A batch must hold more than half of the classes before it may
+speak for all; where it holds so few that nothing would be left of any correction, the halves are not
+asked.
 
 The product w mixes the map with the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is
 zero-shot, and it grows from there.
@@ -40,7 +43,7 @@ from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.source import Answer, Source
 from prism_audio.geometry.sphere import Labels, row_norms
 
-COVERAGE_HALF, COVERAGE_POWER = 0.6, 8.0
+COVERAGE_HALF, COVERAGE_POWER = 0.65, 8.0
 # Below this a correction is none; from that on more of it would change few labels.
 NEGLIGIBLE, MOST = 0.02, 0.7
 # Standard errors that the reliability is lowered by.
@@ -120,28 +123,34 @@ def hill(x: float, half: float, power: float) -> float:
 
 
 def effective_classes(y: Labels, C: int) -> float:
-    """exp of the entropy of the class counts: C for even counts, 1 for a single class."""
-    share: Float64 = np.bincount(y, minlength=C) / len(y)
-    share = share[share > 0]
-    entropy = -np.sum(share * np.log(share)) + (len(share) - 1) / (2 * len(y))
-    return float(min(np.exp(entropy), C))
+    """exp of the entropy of the class counts: C for even counts, 1 for a single class.
+
+    Of several labellings (k, N) the mean entropy counts.
+    """
+    entropies = []
+    for labels in np.atleast_2d(y):
+        share: Float64 = np.bincount(labels, minlength=C) / len(labels)
+        share = share[share > 0]
+        entropies.append(-np.sum(share * np.log(share)) + (len(share) - 1) / (2 * len(labels)))
+    return float(min(np.exp(np.mean(entropies)), C))
 
 
 def coverage_weight(y: Labels, C: int) -> float:
-    """How far a batch with labels ``y`` may speak for all C classes, 0 to 1."""
+    """How far a batch with labels ``y``, (N,) or (k, N), may speak for all C classes, 0 to 1."""
     return hill(effective_classes(y, C) / C, COVERAGE_HALF, COVERAGE_POWER)
 
 
 def judge(y: Labels, C: int, reliability: float | None) -> Verdict:
-    """The verdict on a batch with labels ``y``; ``numbers["weight"]`` is how much may be used.
+    """The verdict on a batch with labels ``y``, (N,) or (k, N), and how much of the map may be used.
 
     Without a ``reliability`` the batch covers too few classes to ask for one.
     """
+    clips = y.shape[-1]
     effective, by_coverage = effective_classes(y, C), coverage_weight(y, C)
     numbers = {
-        "clips": len(y),
+        "clips": clips,
         "classes": C,
-        "clips_per_class": len(y) / C,
+        "clips_per_class": clips / C,
         "effective_classes": effective,
         "weight_by_coverage": by_coverage,
     }
@@ -151,7 +160,7 @@ def judge(y: Labels, C: int, reliability: float | None) -> Verdict:
     weight = reliability * by_coverage
     numbers |= {"reliability": reliability, "weight": weight}
     borne_out = (
-        f"{len(y)} clips for {C} classes: two halves bear out {100 * reliability:.0f} % of the "
+        f"{clips} clips for {C} classes: two halves bear out {100 * reliability:.0f} % of the "
         "correction"
     )
     if weight >= MOST:

@@ -76,7 +76,7 @@ def cut(V: Float) -> Float64:
     return np.asarray(np.eye(len(V)) - V.astype(np.float64) @ V.T)
 
 
-def class_overlap(E: Float, y: Labels, C: int, gain: Float64) -> Overlap:
+def class_overlap(E: Float, y: Labels, C: int, gain: Float) -> Overlap:
     """Overlap of the classes ``y`` (N,) of rows ``E`` (N, d) with the symmetric ``gain`` (d, d)."""
     d = len(gain)
     mu_c, n_c = class_means(E, y, C, np.ones(len(E), dtype=E.dtype))

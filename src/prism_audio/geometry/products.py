@@ -63,7 +63,7 @@ def symmetric(triangle: Float64) -> Float64:
     return np.ascontiguousarray(whole)
 
 
-def inner(A: Float64, B: Float64) -> float:
+def inner(A: Float, B: Float) -> float:
     """Sum of the products of all entries."""
     return float(np.einsum("ij,ij->", A, B))
 
