@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prism_audio import PRISM, PrismError
+from prism_audio.errors import InputError
 from prism_audio.geometry.abr import abr, apply_map
 from prism_audio.geometry.car import car
 from prism_audio.geometry.ccvd import ccvd
@@ -186,3 +187,11 @@ def test_torch_is_never_imported():
         "PRISM().fit(E, prototypes=E[:3]).predict(E); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("switch", [{"car": True}, {"opca": False}, {"deflation": "hard"}])
+def test_what_the_composition_has_no_use_for_is_refused(switch):
+    E, T, _ = problem(60, 16, 3)
+    with pytest.raises(InputError, match="compilation='regression'"):
+        PRISM(**switch).fit(E, prototypes=T)
+    PRISM(**switch, compilation="regression").fit(E, prototypes=T)

@@ -18,8 +18,8 @@ from prism_audio.classify import judge
 from prism_audio.drift import surroundings
 from prism_audio.errors import AdapterError, InputError
 from prism_audio.geometry import ccvd, opca, overlap, soft
-from prism_audio.geometry.calibrate import Parameters
 from prism_audio.geometry.car import class_confidence
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory

@@ -22,9 +22,10 @@ from prism_audio.adapter import Adapter
 from prism_audio.arrays import as_rows, is_torch
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import apply_map, identity_map
-from prism_audio.geometry.calibrate import Calibration, Parameters, calibrate, fold
+from prism_audio.geometry.calibrate import Calibration, calibrate, fold
 from prism_audio.geometry.confidence import confidence
 from prism_audio.geometry.guard import Verdict
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, product
 from prism_audio.geometry.released import calibrate_released
 from prism_audio.geometry.source import InMemory, Source
@@ -61,7 +62,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cannot carry a correction it stays zero-shot and says so. ``paper`` is Algorithm 1 as printed;
         ``released`` is what the authors' public script does.
     rounds, p, q, K, alpha, lam, eps, gamma, rho, prior_clips, softness : optional
-        Override a number of the preset; see :class:`prism_audio.geometry.calibrate.Parameters`.
+        Override a number of the preset; see :class:`prism_audio.geometry.parameters.Parameters`.
     opca, deflation, pct, abr, car, ridge_centre, compilation, guard : optional
         Override a component of the preset, for ablations and for ``car=True``.
 

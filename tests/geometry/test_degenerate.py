@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from prism_audio import PRISM, PrismError
-from prism_audio.geometry.calibrate import Parameters, calibrate
+from prism_audio.geometry.calibrate import calibrate
 from prism_audio.geometry.ccvd import find_scatter, noise_subspace
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory
 

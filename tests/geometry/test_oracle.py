@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from prism_audio.geometry.abr import abr, apply_map
-from prism_audio.geometry.calibrate import SMALL, Parameters, calibrate
+from prism_audio.geometry.calibrate import SMALL, calibrate
 from prism_audio.geometry.car import car
 from prism_audio.geometry.ccvd import ccvd
 from prism_audio.geometry.opca import opca
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.pct import pct
 
 from . import oracle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prism_audio.geometry.calibrate import Parameters
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.released import calibrate_released
 
 from . import oracle

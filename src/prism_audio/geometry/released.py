@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.geometry.calibrate import Calibration, Parameters
+from prism_audio.geometry.calibrate import Calibration
+from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float
 from prism_audio.geometry.sphere import Labels, Mask
 
