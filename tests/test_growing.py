@@ -108,7 +108,7 @@ def test_a_place_starts_as_zero_shot_and_ends_adapted():
     for at in range(1, 600, 60):
         adapter = site.update(E[at : at + 60])
         weights.append(adapter.facts["numbers"]["weight"])
-    assert (np.diff(weights) > -0.02).all()
+    assert (np.diff(weights) > -0.05).all()
     assert adapter.facts["verdict"] == "adapted"
     assert np.mean(adapter.predict(E) == truth) > np.mean(first.predict(E) == truth)
 

@@ -39,7 +39,7 @@ PRESETS: dict[str, Parameters] = {
     "released": Parameters(),
     # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
     "default": Parameters(
-        rounds=6,
+        rounds=8,
         deflation="soft",
         ridge_centre="identity",
         compilation="composition",

@@ -1,10 +1,11 @@
 """Compilation by composition: the map as the product of its explicit parts, found in soft rounds.
 
     r_ic  = softmax_c([e_i | 1] W t_c / (h l)),    W = [I; 0] at first
-    n_c   = sum_i r_ic,    mu_c = sum_i r_ic e_i / n_c,    S_W = E^T E - sum_c n_c mu_c mu_c^T
+    n_c   = sum_i r_ic,    mu_c = sum_i r_ic e_i / n_c,    m = sum_i e_i / N
+    S_W   = E^T E - N m m^T - (1 - kappa) sum_c n_c (mu_c - m) (mu_c - m)^T
     G     = (S_W + floor I)^(-1/2), scaled to a mean square of one                (soft deflation)
-    M_n^c = (n_c mu_c + a (m + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
-    R     as in OPCA, with its prior, and s = |M_t - mu_t| / |M_n - mu_n|
+    M_n^c = (n_c mu_c + a (m' + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
+    R     as in OPCA, with its prior kappa, and s = |M_t - mu_t| / |M_n - mu_n|
     W     = [s G R;  mu_t - s mu_n R], scaled so that its scores, centred over the classes, have the
             length l of those of zero-shot
 
@@ -16,8 +17,12 @@ A clip counts for every class as far as it may be of it. Hard labels make up the
 round, and later ones repeat its mistakes; soft ones change it. They also need nothing of the rows but
 n_c and mu_c: E^T E is the same in all rounds, and a round is one pass over the rows.
 
+The labels come from the scores, so classes look tighter than they are just where the scores tell them
+apart, and a gain that believes it makes more of that in every round. As far as the class means are not
+known, kappa = sqrt(C / N), what they differ by counts as noise within the classes.
+
 A class of which the batch holds no clip would be missing in mu_n, mu_t and s, and lose to those that
-are there. It stands where the text puts it: m and t are the means of the centroids and of the
+are there. It stands where the text puts it: m' and t are the means of the centroids and of the
 prototypes, b is the slope of the centroids on the prototypes. One clip outweighs that. Not in the paper.
 """
 
@@ -85,7 +90,8 @@ def compose(
     if np.sum(n_c >= TEXT_CLIPS) < 2 or not B.any():
         return Composition(identity, 1.0, 0.0)
     mu_c = sums / np.where(n_c > 0, n_c, 1)[:, None]
-    S_W = within(second[:-1, :-1], mu_c, n_c)
+    m = sums.sum(axis=0) / n_c.sum()
+    S_W = within(second[:-1, :-1], m + np.sqrt(max(1 - prior, 0.0)) * (mu_c - m), n_c)
     n = n_c.sum() - np.sum(n_c >= TEXT_CLIPS)
     gain = soft_gain(S_W.astype(T.dtype), n, rho).astype(np.float64)
     G = np.sqrt(len(gain)) / length(gain) * gain

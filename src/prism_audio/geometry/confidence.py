@@ -12,7 +12,7 @@ median of that of the best.
 *Temperature.* Cosines of one space lie ten times as far apart as those of another, so l is the unit:
 where one class is sure it is the distance to the others, however many they are. In that unit one
 temperature serves lists of 3 to 50 classes and the five spaces that were looked at, clean and in noise,
-before a correction and after. The soft assignments of the composition are these probabilities too.
+before a correction and after. The soft assignments of the composition have their own, a little lower.
 
 *Conviction.* A correction learnt from a batch with many foreign sounds moves those onto the classes
 too, and its cosines then tell less of what is foreign than zero-shot's do. So both have a say in

@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from prism_audio.geometry.confidence import UNITS
-
 
 @dataclass(frozen=True)
 class Parameters:
@@ -62,7 +60,7 @@ class Parameters:
     gamma: float = 10.0
     rho: float = 2.0
     prior_clips: float = 0.0
-    softness: float = UNITS
+    softness: float = 0.08
     opca: bool = True
     deflation: Literal["hard", "soft", "none"] = "hard"
     pct: bool = True
