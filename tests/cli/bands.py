@@ -82,9 +82,15 @@ def write(path: Path, samples: np.ndarray) -> Path:
     return path
 
 
-def recordings(folder: Path, each: int = 8, seconds: float = 1.2) -> Path:
-    """``each`` recordings of every class of :data:`LABELS`, named by their class."""
+def recordings(folder: Path, each: int = 8, seconds: float = 1.2, hum: float = 0.0) -> Path:
+    """``each`` recordings of every class of :data:`LABELS`, named by their class.
+
+    With a ``hum`` the place makes a tone 7 of its own, louder from one recording to the next.
+    """
     for band in (2, 7, 12):
         for number in range(each):
-            write(folder / f"{band:02d}-{number:02d}.wav", tone(band, seconds, 100 * band + number))
+            seed = 100 * band + number
+            place = hum * number / each * tone(7, seconds, seed + 1, noise=0.0)
+            samples = tone(band, seconds, seed) + place
+            write(folder / f"{band:02d}-{number:02d}.wav", samples)
     return folder
