@@ -17,13 +17,13 @@ from prism_audio.batch import Batch
 from prism_audio.classify import judge
 from prism_audio.drift import surroundings
 from prism_audio.errors import AdapterError, InputError
-from prism_audio.geometry import ccvd, opca, overlap, soft
+from prism_audio.geometry import abr, ccvd, compose, opca, overlap, soft
 from prism_audio.geometry.car import class_confidence
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory
-from prism_audio.geometry.sphere import Labels, assign, row_norms, unit_rows
+from prism_audio.geometry.sphere import Labels, assign, class_sums, row_norms, unit_rows
 from prism_audio.scale.chunks import Chunks, pick
 from prism_audio.vocabulary import Vocabulary
 
@@ -177,10 +177,15 @@ def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> dict[str, li
 def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Overlap:
     """Overlap with the gain that the final map holds, on the rows that it is applied to."""
     C = len(T)
+    gain: Float
     if params.compilation == "composition":
-        every = np.ones(len(rows), dtype=bool)
-        scatter = ccvd.scatter_of(original(InMemory(rows), T).X, y, C, every)
-        gain = soft.soft_gain(scatter.S_W, scatter.rank_bound, params.rho)
+        n_c = np.bincount(y, minlength=C).astype(np.float64)
+        members = class_sums(rows, y, C, np.ones(len(rows), rows.dtype)).astype(np.float64)
+        second = abr.second_moments(InMemory(rows))
+        prior = params.prior(C, len(rows))
+        gain = compose.find_gain(
+            compose.Shares(n_c, members), second, rows.dtype, rho=params.rho, prior=prior
+        )
         return overlap.class_overlap(rows, y, C, gain)
     aligned = opca.opca(rows, T, p=params.p, eps=params.eps) if params.opca else rows
     scatter = ccvd.find_scatter(original(InMemory(aligned), T), C, params.q)

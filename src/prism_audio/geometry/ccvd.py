@@ -59,12 +59,8 @@ class Scatter:
 
 def find_scatter(rows: Labelled, C: int, q: float) -> Scatter:
     """Within- and between-class scatter of the top-``q`` fraction under the pseudo-labels."""
-    confident, tau = gate(rows.kappa, q)
-    return scatter_of(rows.X, rows.y, C, confident, tau)
-
-
-def scatter_of(X: Rows, y: Labels, C: int, kept: Mask, tau: float = 0.0) -> Scatter:
-    """The scatter of the rows in ``kept``, from their second moments and class sums."""
+    X, y, _ = rows
+    kept, tau = gate(rows.kappa, q)
     G, sums = X.scan(partial(_moments, C=C), y, kept).sums
     n_c = np.bincount(y[kept], minlength=C).astype(np.float64)
     Z = X.Z

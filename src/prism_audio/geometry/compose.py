@@ -2,10 +2,10 @@
 
     r_ic  = softmax_c([e_i | 1] W t_c / (h l)),    W = [I; 0] at first
     n_c   = sum_i r_ic,    mu_c = sum_i r_ic e_i / n_c,    m = sum_i e_i / N
-    S_W   = E^T E - N m m^T - (1 - kappa) sum_c n_c (mu_c - m) (mu_c - m)^T
+    S_W   = E^T E - N m m^T - (1 - nu) sum_c n_c (mu_c - m) (mu_c - m)^T
     G     = (S_W + floor I)^(-1/2), scaled to a mean square of one                (soft deflation)
     M_n^c = (n_c mu_c + a (m' + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
-    R     as in OPCA, with its prior kappa, and s = |M_t - mu_t| / |M_n - mu_n|
+    R     as in OPCA, with the prior nu, and s = |M_t - mu_t| / |M_n - mu_n|
     W     = [s G R;  mu_t - s mu_n R], scaled so that its scores, centred over the classes, have the
             length l of those of zero-shot
 
@@ -19,7 +19,7 @@ n_c and mu_c: E^T E is the same in all rounds, and a round is one pass over the 
 
 The labels come from the scores, so classes look tighter than they are just where the scores tell them
 apart, and a gain that believes it makes more of that in every round. As far as the class means are not
-known, kappa = sqrt(C / N), what they differ by counts as noise within the classes.
+known, nu = sqrt(C / N), what they differ by counts as noise within the classes.
 
 A class of which the batch holds no clip would be missing in mu_n, mu_t and s, and lose to those that
 are there. It stands where the text puts it: m' and t are the means of the centroids and of the
@@ -48,6 +48,11 @@ class Shares(NamedTuple):
 
     n_c: Float64
     sums: Float64
+
+    @property
+    def means(self) -> Float64:
+        """mu_c (C, d), zero for a class without clips."""
+        return np.asarray(self.sums / np.where(self.n_c > 0, self.n_c, 1)[:, None])
 
 
 class Composition(NamedTuple):
@@ -82,18 +87,14 @@ def compose(
     weights say. Fewer than two classes that outweigh the text determine no map: the identity. The
     gain is found in the precision of ``T``, that of the rows.
     """
-    n_c, sums = shares
+    n_c, mu_c = shares.n_c, shares.means
     M_t = T.astype(np.float64)
     mu_t = M_t.mean(axis=0)
     B = M_t - mu_t
     identity = np.eye(len(second), len(mu_t))
     if np.sum(n_c >= TEXT_CLIPS) < 2 or not B.any():
         return Composition(identity, 1.0, 0.0)
-    mu_c = sums / np.where(n_c > 0, n_c, 1)[:, None]
-    m = sums.sum(axis=0) / n_c.sum()
-    S_W = within(second[:-1, :-1], m + np.sqrt(max(1 - prior, 0.0)) * (mu_c - m), n_c)
-    n = n_c.sum() - np.sum(n_c >= TEXT_CLIPS)
-    gain = soft_gain(S_W.astype(T.dtype), n, rho).astype(np.float64)
+    gain = find_gain(shares, second, T.dtype, rho=rho, prior=prior)
     G = np.sqrt(len(gain)) / length(gain) * gain
     M_n = product(with_text(mu_c, n_c, M_t), G)
     mu_n = M_n.mean(axis=0)
@@ -109,6 +110,18 @@ def compose(
     before, after = (score_length(product(M, M_t.T), second) for M in (identity, W))
     W *= before / after if after > 0 else 1.0
     return Composition(W, s, len(gain) - float(np.trace(gain)))
+
+
+def find_gain(
+    shares: Shares, second: Float64, dtype: np.dtype, *, rho: float, prior: float
+) -> Float64:
+    """The soft gain (d, d) of rows with ``shares``, found in ``dtype``; ``prior`` is nu."""
+    n_c, sums = shares
+    m = sums.sum(axis=0) / n_c.sum()
+    doubted = m + np.sqrt(max(1 - prior, 0.0)) * (shares.means - m)
+    S_W = within(second[:-1, :-1], doubted, n_c)
+    n = n_c.sum() - np.sum(n_c >= TEXT_CLIPS)
+    return soft_gain(S_W.astype(dtype), n, rho).astype(np.float64)
 
 
 def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:

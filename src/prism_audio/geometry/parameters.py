@@ -32,7 +32,7 @@ class Parameters:
         Floor of the soft deflation, in standard errors of the scatter within classes.
     prior_clips : float
         Clips a class at which the identity weighs as much as the class means where a rotation is
-        found; 0 is the paper's.
+        found, and a composition doubts the class means wholly; 0 is the paper's.
     softness : float
         h, temperature of the soft assignments of the composition, in lengths of the scores centred
         over the classes.
@@ -71,7 +71,7 @@ class Parameters:
     guard: bool = False
 
     def prior(self, C: int, N: float) -> float:
-        """How much the identity weighs against what ``N`` clips of ``C`` classes say of a rotation.
+        """How far what ``N`` clips say of the means of ``C`` classes is doubted.
 
         The means of n clips a class, and with them H, are off by 1 / sqrt(n).
         """
