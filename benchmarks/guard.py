@@ -3,9 +3,9 @@
     python benchmarks/guard.py CONDITIONS ESC50 --out FOLDER [--seeds 5] [--studies sizes few ...]
 
 CONDITIONS is the folder ``conditions`` of a cache that ``prism bench`` has filled, ESC50 the folder of
-the dataset. Two processes with one BLAS thread each; about half an hour for 41 conditions and five
-seeds. What is done is kept in FOLDER/results.jsonl: a run that was stopped goes on from there, and
-results of changed code are made again. Prints Markdown tables and writes FOLDER/guard.json and
+the dataset. Two processes with one BLAS thread each; about half an hour for 41 conditions and
+five seeds. What is done is kept in FOLDER/results.jsonl: a run that was stopped goes on from there,
+and results of changed code are made again. Prints Markdown tables and writes FOLDER/guard.json and
 FOLDER/guard.md; ``benchmarks/guard_pictures.py`` draws from the former.
 """
 
@@ -34,7 +34,8 @@ from prism_audio.files import atomic_write
 Study = Callable[[Sounds, str, np.random.Generator], Iterator[guard_studies.Row]]
 STUDIES: dict[str, Study] = {
     "sizes": guard_studies.sizes,
-    "spaces": guard_studies.spaces_transductive,
+    "transductive": guard_studies.transductive,
+    "spaces": guard_studies.other_spaces,
     "few": guard_studies.few,
     "streams": guard_studies.streams,
     "foreign": guard_studies.foreign,
@@ -42,7 +43,7 @@ STUDIES: dict[str, Study] = {
     "honesty": guard_studies.honesty,
 }
 # The other studies are made at four of the eight levels of every background, for the time they take.
-EVERY_LEVEL = ("sizes", "spaces")
+EVERY_LEVEL = ("sizes", "transductive", "spaces")
 Task = tuple[str, str, int]
 _sounds: Sounds
 

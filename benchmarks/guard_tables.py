@@ -29,13 +29,13 @@ def tables(records: list[Record]) -> str:
     for record in records:
         studies[record["study"]].append(record)
     # Transductive on all clips is the last row of the calibration sizes.
-    whole = [{**r, "cell": "2000"} for r in studies["spaces"] if r["cell"] == "concepts"]
+    whole = [{**r, "cell": "2000"} for r in studies["transductive"]]
     parts = []
     if studies["sizes"]:
         parts.append(_sizes(means(studies["sizes"] + whole)))
     parts += [_floor(TITLES[name], means(studies[name])) for name in TITLES if studies[name]]
-    if studies["spaces"]:
-        parts.append(_spaces(means(studies["spaces"])))
+    if studies["transductive"] and studies["spaces"]:
+        parts.append(_spaces(means(studies["transductive"] + studies["spaces"])))
     if studies["honesty"]:
         parts.append(_honesty(studies["honesty"]))
     if studies["sizes"]:
