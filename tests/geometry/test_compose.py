@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 from prism_audio.estimator import PRESETS
 from prism_audio.geometry import compose as core
 from prism_audio.geometry.abr import second_moments
-from prism_audio.geometry.calibrate import HARD, calibrate, heard_labels
+from prism_audio.geometry.calibrate import FIRST, HARD, calibrate, heard_labels
 from prism_audio.geometry.compose import towards_identity, with_text
 from prism_audio.geometry.opca import closest_rotation, rotation
 from prism_audio.geometry.source import InMemory
@@ -21,12 +21,17 @@ from prism_audio.geometry.source import InMemory
 from .problems import SHAPES, problem, unit
 
 
+def held(E, R):
+    """What classes hold of rows with assignments ``R`` (N, C)."""
+    return core.Shares(R.sum(axis=0), R.T @ E, R.T @ R)
+
+
 def compose(E, T, R, **numbers):
     """The map for rows with assignments ``R`` (N, C), or labels (N,)."""
     R = np.eye(len(T))[R] if R.ndim == 1 else R
     extended = np.column_stack([E, np.ones(len(E))])
-    shares = core.Shares(R.sum(axis=0), R.T @ E)
-    return core.compose(shares, extended.T @ extended, T, **numbers).W
+    shares = held(E, R)
+    return core.compose(shares, shares.means, extended.T @ extended, T, **numbers).W
 
 
 def score_length(X, T):
@@ -35,7 +40,7 @@ def score_length(X, T):
     return np.sqrt(np.mean(np.sum((S - S.mean(axis=1, keepdims=True)) ** 2, axis=1)))
 
 
-def transcription(E, T, R, rho, eps, prior):
+def transcription(E, T, R, rho, eps, prior, doubt=1.0):
     """Whiten, rotate the class means onto the text, scale, shift: every step on full matrices."""
     C, d = T.shape
     n = R.sum(axis=0)
@@ -50,6 +55,10 @@ def transcription(E, T, R, rho, eps, prior):
     floor = rho * min(np.sqrt(error), 1.0) * np.mean(values)
     G = linalg.inv(linalg.sqrtm(S_W + floor * np.eye(d)).real)
     G *= np.sqrt(d) / linalg.norm(G)
+    # The mixtures: E is seen as R means, and with all doubt as one class a clip.
+    rows = [np.sqrt(1 - doubt) * R, np.diag(np.sqrt(doubt * n))]
+    wanted = [np.sqrt(1 - doubt) * E, np.sqrt(doubt * n)[:, None] * means]
+    means = linalg.lstsq(np.vstack(rows), np.vstack(wanted))[0]
     # The text stands for half a clip of every class, on the line through the means seen.
     w = n / (n + 0.5)
     m, t = np.average(means, axis=0, weights=w), np.average(T, axis=0, weights=w)
@@ -87,9 +96,11 @@ def test_the_rounds_repeat_it_from_soft_assignments(shape):
     params = replace(PRESETS["default"], guard=False)
     W = calibrate(E, T, params).W
     X, prior = E, np.sqrt(params.prior_clips * len(T) / len(E))
-    for _ in range(params.rounds):
-        R = softmax(X @ T.T / (params.softness * score_length(E, T)), axis=1)
-        X = transcription(E, T, R, params.rho, params.eps, prior)
+    for r in range(params.rounds):
+        h = params.softness * (1 if r else FIRST)
+        R = softmax(X @ T.T / (h * score_length(E, T)), axis=1)
+        doubt = 1 if r else min(prior**2, 1)
+        X = transcription(E, T, R, params.rho, params.eps, prior, doubt)
     np.testing.assert_allclose(E @ W[:-1] + W[-1], X, atol=1e-6)
 
 
@@ -112,6 +123,34 @@ def test_soft_rounds_hear_classes_that_are_not_there_and_hard_ones_do_not():
     hard, soft = heard_labels(source, T, second_moments(source), PRESETS["default"])
     assert np.mean(hard < 2) > np.mean(soft < 2) + 0.1
     assert np.mean(hard < 2) > 0.85
+
+
+def test_clips_that_are_mixtures_tell_what_they_mix():
+    rng = np.random.default_rng(0)
+    means, R = rng.standard_normal((5, 8)), rng.dirichlet(np.full(5, 0.5), 400)
+    shares = held(R @ means, R)
+    np.testing.assert_allclose(shares.mixed(1e-9), means, atol=1e-6)
+    assert linalg.norm(shares.means - means) > 1
+    np.testing.assert_allclose(shares.mixed(1.0), shares.means)
+
+
+@pytest.mark.parametrize("doubt", [1e-4, 0.3, 1.0])
+def test_clips_of_one_class_each_mix_nothing(doubt):
+    E, _, truth = problem(300, 16, 5)
+    R = np.eye(6)[truth]  # and a class without clips
+    np.testing.assert_allclose(held(E, R).mixed(doubt), held(E, R).means, atol=1e-12)
+
+
+def test_strangers_dilute_a_class_less_when_their_shares_count_as_mixtures():
+    """The reason for the first round: a noise that sounds like class 0."""
+    for seed in range(6):
+        E, T, truth = problem(600, 64, 12, seed=seed, noise=0.3)
+        E = unit(E + 1.2 * np.random.default_rng(seed).random((600, 1)) * T[0])
+        R = softmax(E @ T.T / (FIRST * PRESETS["default"].softness * score_length(E, T)), axis=1)
+        shares, own = held(E, R), E[truth == 0].mean(axis=0)
+        assert shares.n_c[0] > 150  # of which 50 are its own
+        plain, mixed = (linalg.norm(M[0] - own) for M in (shares.means, shares.mixed(12 / 600)))
+        assert mixed < 0.95 * plain
 
 
 def test_a_class_without_clips_stands_where_the_text_puts_it():

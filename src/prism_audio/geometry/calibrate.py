@@ -48,6 +48,8 @@ UNGUARDED = Verdict("adapted", ("the guard is off",))
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
 SMALL = 2**19
+# How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
+FIRST = 1.5
 # Softness at which an assignment is as good as a label.
 HARD = 1e-3
 
@@ -152,31 +154,46 @@ def composed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
         return Found(W, original(source, T).y, [])
     rounds: list[dict[str, Any]] = []
     for r in range(1, params.rounds + 1):
-        shares = compose.find_shares(source, fold(W, T), temperature)
-        W, scale, rank = compose.compose(
-            shares,
-            G,
-            T,
-            rho=params.rho,
-            eps=params.eps,
-            prior=params.prior(len(T), shares.n_c.sum()),
-        )
+        if r == 1:
+            shares = compose.find_shares(source, fold(W, T), FIRST * temperature)
+            doubt = params.prior(len(T), shares.n_c.sum()) ** 2
+            mu_c = shares.mixed(min(max(doubt, params.eps), 1.0))
+        else:
+            shares = compose.find_shares(source, fold(W, T), temperature)
+            mu_c = shares.means
+        W, scale, rank = composition(shares, mu_c, T, G, params)
         heard = int(np.sum(shares.n_c >= 1))
         rounds.append({"round": r, "valid_classes": heard, "scale": scale, "deflated_rank": rank})
     return Found(W, folded_labels(source, fold(W, T)), rounds)
 
 
+def plain_map(source: Source, T: Float, G: Float64, params: Parameters) -> Float64:
+    """The map of one round from zero-shot, all that the guard looks at.
+
+    Its assignments do not count as mixtures: those make classes that stand out seem more, and silence
+    others.
+    """
+    if params.compilation == "regression":
+        return regressed(source, T, G, replace(params, rounds=1)).W
+    W = abr.identity_map(source.shape[1])
+    temperature = params.softness * compose.score_length(fold(W, T), G)
+    if not temperature > 0:
+        return W
+    shares = compose.find_shares(source, fold(W, T), temperature)
+    return composition(shares, shares.means, T, G, params).W
+
+
 def heard_labels(source: Source, T: Float, G: Float64, params: Parameters) -> Labels:
-    """Two labellings (2, N) that tell what classes a batch holds, each from one round.
+    """Two labellings (2, N) that tell what classes a batch holds.
 
     Hard assignments hear too few classes, soft ones too many.
     """
-    once = (replace(params, rounds=1, softness=h) for h in (HARD, params.softness))
-    return np.stack([composed(source, T, G, each).labels for each in once])
+    maps = (plain_map(source, T, G, replace(params, softness=h)) for h in (HARD, params.softness))
+    return np.stack([folded_labels(source, fold(W, T)) for W in maps])
 
 
 def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
-    """The maps that two halves of a batch give, each in one round; none of fewer than four clips.
+    """The maps that two halves of a batch give; none of fewer than four clips.
 
     Every other clip by confidence: the halves are alike, whatever the order of rows and classes, and
     a clip that came twice is in one of them, else it would bear itself out.
@@ -186,8 +203,15 @@ def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
     if len(clips) < 4:
         return []
     halves = [source.only(rank % 2 == half) for half in (0, 1)]
-    once = replace(params, rounds=1)
-    return [repeat(half, T, abr.second_moments(half), once).W for half in halves]
+    return [plain_map(half, T, abr.second_moments(half), params) for half in halves]
+
+
+def composition(
+    shares: compose.Shares, mu_c: Float64, T: Float, G: Float64, params: Parameters
+) -> compose.Composition:
+    """:func:`prism_audio.geometry.compose.compose` with the constants of a calibration."""
+    prior = params.prior(len(T), shares.n_c.sum())
+    return compose.compose(shares, mu_c, G, T, rho=params.rho, eps=params.eps, prior=prior)
 
 
 def fold(W: Float64, T: Float) -> Float64:

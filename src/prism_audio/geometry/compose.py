@@ -21,6 +21,15 @@ The labels come from the scores, so classes look tighter than they are just wher
 apart, and a gain that believes it makes more of that in every round. As far as the class means are not
 known, nu = sqrt(C / N), what they differ by counts as noise within the classes.
 
+Zero-shot, where the rounds start, is drawn to some classes by the noise: strangers give them a part of
+themselves, and dilute their means until another class takes their own clips and, from then on, their
+name. So the first assignments are softer, and count as what they are, mixtures: in M_n mu_c are not the
+means of the clips but what the clips mix by least squares, as far as nu^2 does not doubt it,
+
+    (nu^2 diag(n) + (1 - nu^2) r^T r) mu = r^T E.
+
+Later ones come from the map itself; taken as mixtures, they would carry it on beyond what was heard.
+
 A class of which the batch holds no clip would be missing in mu_n, mu_t and s, and lose to those that
 are there. It stands where the text puts it: m' and t are the means of the centroids and of the
 prototypes, b is the slope of the centroids on the prototypes. One clip outweighs that. Not in the paper.
@@ -32,6 +41,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from prism_audio.geometry.ccvd import within
 from prism_audio.geometry.opca import rotation
@@ -44,15 +54,27 @@ TEXT_CLIPS = 0.5
 
 
 class Shares(NamedTuple):
-    """What classes hold of a batch: n_c clips each, which sum up to ``sums`` (C, d)."""
+    """What classes hold of a batch: n_c clips each, which sum up to ``sums`` (C, d).
+
+    ``common`` (C, C) is r^T r, what classes hold of the same clips.
+    """
 
     n_c: Float64
     sums: Float64
+    common: Float64
 
     @property
     def means(self) -> Float64:
         """mu_c (C, d), zero for a class without clips."""
         return np.asarray(self.sums / np.where(self.n_c > 0, self.n_c, 1)[:, None])
+
+    def mixed(self, doubt: float) -> Float64:
+        """The mu_c (C, d) that the clips mix; the means as far as there is ``doubt`` (0 to 1)."""
+        root = np.sqrt(self.n_c)
+        scale = np.where(root > 0, 1 / np.where(root > 0, root, 1), 0)
+        mixing = doubt * np.eye(len(root)) + (1 - doubt) * scale[:, None] * self.common * scale
+        found = linalg.solve(mixing, scale[:, None] * self.sums, assume_a="pos")
+        return np.asarray(scale[:, None] * found)
 
 
 class Composition(NamedTuple):
@@ -79,15 +101,25 @@ def score_length(head: Float64, second: Float64) -> float:
 
 
 def compose(
-    shares: Shares, second: Float64, T: Float, *, rho: float, eps: float, prior: float = 0.0
+    shares: Shares,
+    mu_c: Float64,
+    second: Float64,
+    T: Float,
+    *,
+    rho: float,
+    eps: float,
+    prior: float = 0.0,
 ) -> Composition:
     """The affine map W (d + 1, d) for rows with ``shares`` and moments ``second`` of [e | 1].
+
+    ``mu_c`` (C, d) are what is turned onto the prototypes: the means of the classes, or
+    :meth:`Shares.mixed`.
 
     Its scores are as long as those of the identity, so that a mixture of the two means what its
     weights say. Fewer than two classes that outweigh the text determine no map: the identity. The
     gain is found in the precision of ``T``, that of the rows.
     """
-    n_c, mu_c = shares.n_c, shares.means
+    n_c = shares.n_c
     M_t = T.astype(np.float64)
     mu_t = M_t.mean(axis=0)
     B = M_t - mu_t
@@ -116,7 +148,7 @@ def find_gain(
     shares: Shares, second: Float64, dtype: np.dtype, *, rho: float, prior: float
 ) -> Float64:
     """The soft gain (d, d) of rows with ``shares``, found in ``dtype``; ``prior`` is nu."""
-    n_c, sums = shares
+    n_c, sums = shares.n_c, shares.sums
     m = sums.sum(axis=0) / n_c.sum()
     doubted = m + np.sqrt(max(1 - prior, 0.0)) * (shares.means - m)
     S_W = within(second[:-1, :-1], doubted, n_c)
@@ -140,7 +172,7 @@ def _shares(E: Float, *, head: Float64) -> Answer:
     S -= S.max(axis=1, keepdims=True)
     np.exp(S, out=S)
     S /= S.sum(axis=1, keepdims=True)
-    return Answer(sums=(S.sum(axis=0), product(S.T, E)))
+    return Answer(sums=(S.sum(axis=0), product(S.T, E), product(S.T, S)))
 
 
 def towards_identity(W: Float64, weight: float) -> Float64:

@@ -35,7 +35,7 @@ class Parameters:
         found, and a composition doubts the class means wholly; 0 is the paper's.
     softness : float
         h, temperature of the soft assignments of the composition, in lengths of the scores centred
-        over the classes.
+        over the classes; half as much again in the first round.
     opca, pct, abr, car : bool
         Whether the component takes part. Without ABR the rounds hand on their targets and the matrix
         is compiled once, at the end.
