@@ -183,7 +183,7 @@ def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Ov
         members = class_sums(rows, y, C, np.ones(len(rows), rows.dtype)).astype(np.float64)
         second = abr.second_moments(InMemory(rows))
         prior = params.prior(C, len(rows))
-        shares = compose.Shares(n_c, members, np.diag(n_c))
+        shares = compose.Shares(n_c, members)
         gain = compose.find_gain(shares, second, rows.dtype, rho=params.rho, prior=prior)
         return overlap.class_overlap(rows, y, C, gain)
     aligned = opca.opca(rows, T, p=params.p, eps=params.eps) if params.opca else rows

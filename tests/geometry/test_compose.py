@@ -23,14 +23,14 @@ from .problems import SHAPES, problem, unit
 
 def held(E, R):
     """What classes hold of rows with assignments ``R`` (N, C)."""
-    return core.Shares(R.sum(axis=0), R.T @ E, R.T @ R)
+    return core.Mixture(core.Shares(R.sum(axis=0), R.T @ E), R.T @ R)
 
 
 def compose(E, T, R, **numbers):
     """The map for rows with assignments ``R`` (N, C), or labels (N,)."""
     R = np.eye(len(T))[R] if R.ndim == 1 else R
     extended = np.column_stack([E, np.ones(len(E))])
-    shares = held(E, R)
+    shares = held(E, R).shares
     return core.compose(shares, shares.means, extended.T @ extended, T, **numbers).W
 
 
@@ -128,17 +128,17 @@ def test_soft_rounds_hear_classes_that_are_not_there_and_hard_ones_do_not():
 def test_clips_that_are_mixtures_tell_what_they_mix():
     rng = np.random.default_rng(0)
     means, R = rng.standard_normal((5, 8)), rng.dirichlet(np.full(5, 0.5), 400)
-    shares = held(R @ means, R)
-    np.testing.assert_allclose(shares.mixed(1e-9), means, atol=1e-6)
-    assert linalg.norm(shares.means - means) > 1
-    np.testing.assert_allclose(shares.mixed(1.0), shares.means)
+    mixture = held(R @ means, R)
+    np.testing.assert_allclose(mixture.means(1e-9), means, atol=1e-6)
+    assert linalg.norm(mixture.shares.means - means) > 1
+    np.testing.assert_allclose(mixture.means(1.0), mixture.shares.means)
 
 
 @pytest.mark.parametrize("doubt", [1e-4, 0.3, 1.0])
 def test_clips_of_one_class_each_mix_nothing(doubt):
     E, _, truth = problem(300, 16, 5)
     R = np.eye(6)[truth]  # and a class without clips
-    np.testing.assert_allclose(held(E, R).mixed(doubt), held(E, R).means, atol=1e-12)
+    np.testing.assert_allclose(held(E, R).means(doubt), held(E, R).shares.means, atol=1e-12)
 
 
 def test_strangers_dilute_a_class_less_when_their_shares_count_as_mixtures():
@@ -147,9 +147,10 @@ def test_strangers_dilute_a_class_less_when_their_shares_count_as_mixtures():
         E, T, truth = problem(600, 64, 12, seed=seed, noise=0.3)
         E = unit(E + 1.2 * np.random.default_rng(seed).random((600, 1)) * T[0])
         R = softmax(E @ T.T / (FIRST * PRESETS["default"].softness * score_length(E, T)), axis=1)
-        shares, own = held(E, R), E[truth == 0].mean(axis=0)
-        assert shares.n_c[0] > 150  # of which 50 are its own
-        plain, mixed = (linalg.norm(M[0] - own) for M in (shares.means, shares.mixed(12 / 600)))
+        mixture, own = held(E, R), E[truth == 0].mean(axis=0)
+        assert mixture.shares.n_c[0] > 150  # of which 50 are its own
+        found = mixture.shares.means, mixture.means(12 / 600)
+        plain, mixed = (linalg.norm(M[0] - own) for M in found)
         assert mixed < 0.95 * plain
 
 

@@ -155,9 +155,10 @@ def composed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
     rounds: list[dict[str, Any]] = []
     for r in range(1, params.rounds + 1):
         if r == 1:
-            shares = compose.find_shares(source, fold(W, T), FIRST * temperature)
+            mixture = compose.find_mixture(source, fold(W, T), FIRST * temperature)
+            shares = mixture.shares
             doubt = params.prior(len(T), shares.n_c.sum()) ** 2
-            mu_c = shares.mixed(min(max(doubt, params.eps), 1.0))
+            mu_c = mixture.means(min(max(doubt, params.eps), 1.0))
         else:
             shares = compose.find_shares(source, fold(W, T), temperature)
             mu_c = shares.means

@@ -54,26 +54,29 @@ TEXT_CLIPS = 0.5
 
 
 class Shares(NamedTuple):
-    """What classes hold of a batch: n_c clips each, which sum up to ``sums`` (C, d).
-
-    ``common`` (C, C) is r^T r, what classes hold of the same clips.
-    """
+    """What classes hold of a batch: n_c clips each, which sum up to ``sums`` (C, d)."""
 
     n_c: Float64
     sums: Float64
-    common: Float64
 
     @property
     def means(self) -> Float64:
         """mu_c (C, d), zero for a class without clips."""
         return np.asarray(self.sums / np.where(self.n_c > 0, self.n_c, 1)[:, None])
 
-    def mixed(self, doubt: float) -> Float64:
-        """The mu_c (C, d) that the clips mix; the means as far as there is ``doubt`` (0 to 1)."""
-        root = np.sqrt(self.n_c)
-        scale = np.where(root > 0, 1 / np.where(root > 0, root, 1), 0)
-        mixing = doubt * np.eye(len(root)) + (1 - doubt) * scale[:, None] * self.common * scale
-        found = linalg.solve(mixing, scale[:, None] * self.sums, assume_a="pos")
+
+class Mixture(NamedTuple):
+    """Shares, and what classes hold of the same clips: ``common`` (C, C) is r^T r."""
+
+    shares: Shares
+    common: Float64
+
+    def means(self, doubt: float) -> Float64:
+        """The mu_c (C, d) that the clips mix; those of the shares as far as there is ``doubt``."""
+        n_c, sums = self.shares
+        scale = np.where(n_c > 0, 1 / np.sqrt(np.where(n_c > 0, n_c, 1)), 0)
+        mixing = doubt * np.eye(len(n_c)) + (1 - doubt) * scale[:, None] * self.common * scale
+        found = linalg.solve(mixing, scale[:, None] * sums, assume_a="pos")
         return np.asarray(scale[:, None] * found)
 
 
@@ -88,6 +91,12 @@ class Composition(NamedTuple):
 def find_shares(source: Source, head: Float64, temperature: float) -> Shares:
     """The shares of the classes under r_ic = softmax_c([e_i | 1] head / temperature)."""
     return Shares(*source.scan(partial(_shares, head=head / temperature)).sums)
+
+
+def find_mixture(source: Source, head: Float64, temperature: float) -> Mixture:
+    """The same shares, with what they have in common."""
+    n_c, sums, common = source.scan(partial(_mixture, head=head / temperature)).sums
+    return Mixture(Shares(n_c, sums), common)
 
 
 def score_length(head: Float64, second: Float64) -> float:
@@ -113,7 +122,7 @@ def compose(
     """The affine map W (d + 1, d) for rows with ``shares`` and moments ``second`` of [e | 1].
 
     ``mu_c`` (C, d) are what is turned onto the prototypes: the means of the classes, or
-    :meth:`Shares.mixed`.
+    :meth:`Mixture.means`.
 
     Its scores are as long as those of the identity, so that a mixture of the two means what its
     weights say. Fewer than two classes that outweigh the text determine no map: the identity. The
@@ -148,7 +157,7 @@ def find_gain(
     shares: Shares, second: Float64, dtype: np.dtype, *, rho: float, prior: float
 ) -> Float64:
     """The soft gain (d, d) of rows with ``shares``, found in ``dtype``; ``prior`` is nu."""
-    n_c, sums = shares.n_c, shares.sums
+    n_c, sums = shares
     m = sums.sum(axis=0) / n_c.sum()
     doubted = m + np.sqrt(max(1 - prior, 0.0)) * (shares.means - m)
     S_W = within(second[:-1, :-1], doubted, n_c)
@@ -167,12 +176,22 @@ def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
 
 
 def _shares(E: Float, *, head: Float64) -> Answer:
+    r = _assignments(E, head)
+    return Answer(sums=(r.sum(axis=0), product(r.T, E)))
+
+
+def _mixture(E: Float, *, head: Float64) -> Answer:
+    r = _assignments(E, head)
+    return Answer(sums=(r.sum(axis=0), product(r.T, E), product(r.T, r)))
+
+
+def _assignments(E: Float, head: Float64) -> Float:
     S = product(E, head[:-1].astype(E.dtype))
     S += head[-1].astype(E.dtype)
     S -= S.max(axis=1, keepdims=True)
     np.exp(S, out=S)
     S /= S.sum(axis=1, keepdims=True)
-    return Answer(sums=(S.sum(axis=0), product(S.T, E), product(S.T, S)))
+    return S
 
 
 def towards_identity(W: Float64, weight: float) -> Float64:
