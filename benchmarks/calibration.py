@@ -28,10 +28,10 @@ from scipy import linalg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from prism_audio.estimator import PRISM
 from prism_audio.geometry.products import product
-from tests.geometry.problems import unit
-from tests.geometry.released_spec import released
+from prism_audio.model.estimator import PRISM
+from tests.helpers.problems import unit
+from tests.helpers.released_spec import released
 
 Timed = dict[str, Callable[[], object]]
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -21,11 +21,11 @@ from safetensors.numpy import save
 from prism_audio.audio.decode import SUFFIXES
 from prism_audio.encoders import assets
 from prism_audio.encoders.base import encoder_windows
-from prism_audio.encoders.concepts import ConceptsEncoder, concepts, space
-from prism_audio.encoders.minilm import MiniLM
+from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
+from prism_audio.encoders.concepts.minilm import MiniLM
 from prism_audio.errors import AudioError
 
-DATA = Path(__file__).parent.parent / "src/prism_audio/encoders/data/concepts.safetensors"
+DATA = Path(__file__).parent.parent / "src/prism_audio/encoders/concepts/concepts.safetensors"
 MOST_FILES, MOST_SECONDS = 300, 30.0
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from concepts_data import collection, mean_scores, recordings
 
-from prism_audio.encoders.concepts import FLOOR, ConceptsEncoder
+from prism_audio.encoders.concepts.encoder import FLOOR, ConceptsEncoder
+from prism_audio.encoders.concepts.yamnet import RATE, SAMPLES
 from prism_audio.encoders.prompts import PromptSet, prototypes
-from prism_audio.encoders.yamnet import RATE, SAMPLES
 
 MOST_OF_A_KIND = 12
 # Packs of one kind of sound (drum kits, voices), and packs of fewer than 40 recordings.

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from prism_audio.encoders import assets
-from prism_audio.encoders.concepts import TEMPERATURE, Concept, concepts
-from prism_audio.encoders.minilm import MiniLM
+from prism_audio.encoders.concepts.encoder import TEMPERATURE, Concept, concepts
+from prism_audio.encoders.concepts.minilm import MiniLM
 from prism_audio.encoders.prompts import PromptSet
 
 Vectors = Callable[[Sequence[str]], np.ndarray]

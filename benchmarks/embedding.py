@@ -25,8 +25,8 @@ import soxr
 from prism_audio.audio.decode import SUFFIXES, probe
 from prism_audio.encoders import assets, embed_audio, load_encoder
 from prism_audio.encoders.base import usable_cores
-from prism_audio.encoders.concepts import FLOOR, ConceptsEncoder, space
-from prism_audio.encoders.yamnet import RATE, SAMPLES
+from prism_audio.encoders.concepts.encoder import FLOOR, ConceptsEncoder, space
+from prism_audio.encoders.concepts.yamnet import RATE, SAMPLES
 
 
 def plain_loop(paths: list[Path]) -> np.ndarray:

@@ -29,7 +29,7 @@ from guard_data import Sounds, load_sounds, some_level
 from guard_tables import tables
 
 from prism_audio.bench.code import code_digest
-from prism_audio.files import atomic_write
+from prism_audio.io.atomic import atomic_write
 
 Study = Callable[[Sounds, str, np.random.Generator], Iterator[guard_studies.Row]]
 STUDIES: dict[str, Study] = {
@@ -106,7 +106,9 @@ def run(tasks: list[Task], sounds: Sounds, log: Path, processes: int) -> list[di
 def _code() -> str:
     """Hash of the code that the results come from."""
     studies = Path(guard_studies.__file__).read_bytes()
-    return hashlib.sha256(code_digest("prism_audio.estimator").encode() + studies).hexdigest()[:16]
+    return hashlib.sha256(
+        code_digest("prism_audio.model.estimator").encode() + studies
+    ).hexdigest()[:16]
 
 
 def _read(log: Path, code: str) -> dict[Task, list[dict[str, Any]]]:

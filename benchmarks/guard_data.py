@@ -68,7 +68,7 @@ def spaces(
     E: np.ndarray, features: np.ndarray, text: np.ndarray
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The embedded space and four others from the same towers, each with audio and text rows."""
-    from prism_audio.encoders.concepts import space
+    from prism_audio.encoders.concepts.encoder import space
 
     V = _unit(space().vectors)
     P = text / text.sum(axis=1, keepdims=True)  # a label as a mixture of concepts

@@ -49,8 +49,8 @@ def make_rows(path: Path, N: int) -> None:
 def calibrate(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
     """One calibration on the first ``N`` rows, in this process."""
     from prism_audio import PRISM
-    from prism_audio.scale.chunks import open_chunks
-    from prism_audio.scale.tables import Flat, Table, open_table
+    from prism_audio.io.row_files import Flat, Table, open_table
+    from prism_audio.out_of_core.chunks import open_chunks
 
     T = np.load(path.with_suffix(".prototypes.npy"))
     (whole,) = open_table(path).pieces

@@ -13,13 +13,13 @@ from prism_audio._version import __version__
 from prism_audio.errors import PrismError
 
 if TYPE_CHECKING:
-    from prism_audio.adapter import Adapter
-    from prism_audio.estimator import PRISM
+    from prism_audio.model.adapter import Adapter
+    from prism_audio.model.estimator import PRISM
 
 __all__ = ["PRISM", "Adapter", "PrismError", "__version__"]
 
 # scikit-learn takes longer to import than a saved adapter takes to classify a clip.
-_LAZY = {"PRISM": "prism_audio.estimator", "Adapter": "prism_audio.adapter"}
+_LAZY = {"PRISM": "prism_audio.model.estimator", "Adapter": "prism_audio.model.adapter"}
 
 
 def __getattr__(name: str) -> Any:

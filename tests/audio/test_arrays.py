@@ -7,7 +7,7 @@ import pytest
 
 from prism_audio.audio.decode import decode, from_array
 from prism_audio.errors import InputError
-from tests.audio.make import encoded, named, noise, tone
+from tests.helpers.sounds import encoded, named, noise, tone
 
 
 def test_an_array_without_a_rate_is_an_error_that_says_what_to_do():

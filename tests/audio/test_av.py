@@ -10,7 +10,7 @@ import pytest
 
 from prism_audio.audio.decode import decode, probe, stream
 from prism_audio.errors import AudioError
-from tests.audio.make import encoded, named, noise, tone
+from tests.helpers.sounds import encoded, named, noise, tone
 
 
 def m4a(sound: np.ndarray, rate: int, container: str = "mp4", codec: str = "aac") -> bytes:

@@ -17,7 +17,7 @@ from prism_audio.audio.container import View, known
 from prism_audio.audio.decode import decode
 from prism_audio.audio.source import Source
 from prism_audio.errors import AudioError
-from tests.audio.make import encoded, named, noise
+from tests.helpers.sounds import encoded, named, noise
 
 
 def chunk(name: bytes, content: bytes, size: int | None = None) -> bytes:

@@ -13,7 +13,7 @@ import soxr
 
 from prism_audio.audio.decode import SUFFIXES, decode, probe, stream
 from prism_audio.errors import AudioError, InputError
-from tests.audio.make import KINDS, encoded, named, noise, tone
+from tests.helpers.sounds import KINDS, encoded, named, noise, tone
 
 
 def by_hand(data: bytes, rate: int) -> np.ndarray:

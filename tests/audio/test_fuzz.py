@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from prism_audio.audio.decode import probe, stream
 from prism_audio.errors import PrismError
-from tests.audio.make import KINDS, encoded, named, tone
+from tests.helpers.sounds import KINDS, encoded, named, tone
 
 NAMES = (
     *(b"LIST", b"INFO", b"adtl", b"exif", b"ISFT", b"labl", b"note", b"cue ", b"smpl", b"bext"),

@@ -16,7 +16,7 @@ import soundfile
 
 from prism_audio.audio.decode import decode, probe, stream
 from prism_audio.errors import AudioError
-from tests.audio.make import encoded, named, noise, tone
+from tests.helpers.sounds import encoded, named, noise, tone
 
 
 def refusal(data: bytes, name: str = "clip.wav") -> str:

@@ -50,5 +50,5 @@ def test_a_method_hangs_on_its_geometry() -> None:
         if path is not None and name not in reached:
             reached.add(name)
             waiting += code._imports(name, path.read_bytes())
-    assert {"prism_audio.estimator", "prism_audio.geometry.ccvd"} <= reached
+    assert {"prism_audio.model.estimator", "prism_audio.geometry.ccvd"} <= reached
     assert not any(name.startswith("prism_audio.bench") for name in reached)

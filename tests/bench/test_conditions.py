@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.audio.mix import Sound
+from prism_audio.audio.mixing.mix import Sound
 from prism_audio.bench.conditions import Backgrounds, Condition, Recipe, mixture, snr_of
 from prism_audio.errors import InputError
-from tests.bench.tiny import RATE, backgrounds, tone
+from tests.helpers.tiny_bench import RATE, backgrounds, tone
 
 RECIPE = Recipe((-6.0, 0.0, 9.0), seed=11)
 

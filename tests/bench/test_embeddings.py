@@ -9,7 +9,7 @@ import soundfile
 from prism_audio.bench.conditions import Condition, Recipe, mixture
 from prism_audio.encoders.base import embed_audio
 from prism_audio.errors import InputError
-from tests.bench.tiny import RATE, BandEncoder, world
+from tests.helpers.tiny_bench import RATE, BandEncoder, world
 
 HERE = Condition("cellar", -6.0)
 

@@ -18,7 +18,7 @@ from prism_audio.bench.study import Findings, embed, investigate
 from prism_audio.bench.table import Table, best_of, percent, points
 from prism_audio.bench.tables import claims
 from prism_audio.bench.write import write_report
-from tests.bench.tiny import world
+from tests.helpers.tiny_bench import world
 
 pytest.importorskip("matplotlib")
 

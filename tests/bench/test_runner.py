@@ -11,7 +11,7 @@ from prism_audio.bench.config import PROTOCOLS, Spec
 from prism_audio.bench.protocol import cases
 from prism_audio.bench.study import embed
 from prism_audio.methods import make
-from tests.bench.tiny import world
+from tests.helpers.tiny_bench import world
 
 
 @pytest.fixture(scope="module")

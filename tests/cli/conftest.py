@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.bands import LABELS, recordings
+from tests.helpers.bands import LABELS, recordings
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,8 +91,8 @@ def prism(tmp_path_factory: pytest.TempPathFactory) -> Prism:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: bands\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
         "[prism_audio.encoders]\n"
-        "bands = tests.cli.bands:BandEncoder\n"
-        "bands-other = tests.cli.bands:OtherEncoder\n"
+        "bands = tests.helpers.bands:BandEncoder\n"
+        "bands-other = tests.helpers.bands:OtherEncoder\n"
     )
     search = [str(ROOT), str(site), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1"}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from prism_audio.encoders.base import embed_timeline
-from tests.cli.bands import LABELS, BandEncoder, tone, write
 from tests.cli.conftest import Prism
-from tests.export.heads import c_predictions, onnx_predictions
+from tests.helpers.bands import LABELS, BandEncoder, tone, write
+from tests.helpers.heads import c_predictions, onnx_predictions
 
 
 @pytest.fixture(scope="module")

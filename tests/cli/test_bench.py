@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from prism_audio.cli.bench import command
 from prism_audio.encoders import base
 from prism_audio.errors import PrismError
-from tests.bench.tiny import BandEncoder, backgrounds, dataset
+from tests.helpers.tiny_bench import BandEncoder, backgrounds, dataset
 
 pytest.importorskip("matplotlib")
 

@@ -9,10 +9,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from prism_audio import Adapter
-from prism_audio.datasets.store import Store
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
-from tests.cli.bands import LABELS, BandEncoder, tone, write
+from prism_audio.store.store import Store
 from tests.cli.conftest import Prism, left_over
+from tests.helpers.bands import LABELS, BandEncoder, tone, write
 
 BANDS = ("--encoder", "bands")
 

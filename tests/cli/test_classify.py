@@ -12,8 +12,8 @@ import pytest
 
 from prism_audio import Adapter
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
-from tests.cli.bands import LABELS, BandEncoder, tone, write
 from tests.cli.conftest import Prism, left_over
+from tests.helpers.bands import LABELS, BandEncoder, tone, write
 
 COLUMNS = ["file", "start", "end", "zero_shot", "zero_shot_score"]
 COLUMNS += ["label", "score", "runner_up", "margin"]
@@ -257,7 +257,7 @@ def test_store_and_arrays_give_the_labels_of_the_recordings(
 ) -> None:
     store = tmp_path / "store"
     assert prism("embed", sounds, "-o", store, *BANDS).returncode == 0
-    from prism_audio.datasets.store import Store
+    from prism_audio.store.store import Store
 
     np.save(tmp_path / "array.npy", Store.open(store).embeddings())
     labels = [

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from prism_audio import Adapter
-from prism_audio.encoders.concepts import ConceptsEncoder
+from prism_audio.encoders.concepts.encoder import ConceptsEncoder
 from prism_audio.errors import AssetError
 from tests.cli.conftest import Prism
 

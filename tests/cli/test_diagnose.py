@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.bands import LABELS, tone, write
 from tests.cli.conftest import Prism, left_over
+from tests.helpers.bands import LABELS, tone, write
 
 BANDS = ("--encoder", "bands")
 

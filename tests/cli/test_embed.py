@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.datasets.store import Store
-from tests.datasets.tiny import recordings
+from prism_audio.store.store import Store
+from tests.helpers.tiny_datasets import recordings
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ def _tiny_is_installed(
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[prism_audio.encoders]\ntiny = tests.datasets.tiny:TinyEncoder\n"
+        "[prism_audio.encoders]\ntiny = tests.helpers.tiny_datasets:TinyEncoder\n"
     )
     search = [str(ROOT), str(site), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, search)))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from prism_audio import Adapter
-from tests.cli.bands import LABELS, RATE, recordings, tone, write
 from tests.cli.conftest import Prism, left_over
+from tests.helpers.bands import LABELS, RATE, recordings, tone, write
 
 BANDS = ("--encoder", "bands")
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from prism_audio.cli.mix import command
 from prism_audio.errors import PrismError
-from tests.audio.make import noise, tone
+from tests.helpers.sounds import noise, tone
 
 RATE = 8000
 

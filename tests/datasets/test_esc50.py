@@ -8,7 +8,7 @@ import pytest
 
 from prism_audio.datasets.esc50 import load_esc50
 from prism_audio.errors import InputError
-from tests.datasets.tiny import recording
+from tests.helpers.tiny_datasets import recording
 
 ROWS = [
     ("1-100-A-1.wav", 1, 1, "rooster", False, 100, "A"),

@@ -6,7 +6,7 @@ import pytest
 
 from prism_audio.datasets.tau2019 import load_tau2019, tau_backgrounds
 from prism_audio.errors import InputError
-from tests.datasets.tiny import recording
+from tests.helpers.tiny_datasets import recording
 
 CLIPS = [
     ("audio/park-lyon-1-1-a.wav", "park", "lyon-1", "a"),

@@ -6,7 +6,7 @@ import pytest
 
 from prism_audio.datasets.us8k import load_us8k
 from prism_audio.errors import InputError
-from tests.datasets.tiny import recording
+from tests.helpers.tiny_datasets import recording
 
 TABLE = """slice_file_name,fsID,start,end,salience,fold,classID,class
 100032-3-0-0.wav,100032,0.0,0.317551,1,5,1,dog_bark

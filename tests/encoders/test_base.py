@@ -13,7 +13,7 @@ import soundfile
 from prism_audio.encoders import base
 from prism_audio.encoders.base import Encoder, embed_audio, embed_timeline, load_encoder
 from prism_audio.errors import AudioError, InputError, PrismError
-from tests.encoders.contract import CHECKS
+from tests.helpers.encoder_contract import CHECKS
 
 
 class Moments:

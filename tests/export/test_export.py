@@ -13,7 +13,7 @@ from prism_audio.export.arrays import write_json, write_npz
 from prism_audio.export.c_header import write_c_header
 from prism_audio.export.onnx import check_onnx, onnx_model, write_onnx
 from prism_audio.export.sentence_transformers import write_modules
-from tests.export.heads import c_labels, c_predictions, onnx_outputs
+from tests.helpers.heads import c_labels, c_predictions, onnx_outputs
 
 ODD = (
     'say "hi"',

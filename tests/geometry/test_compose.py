@@ -10,15 +10,14 @@ from scipy import linalg
 from scipy.special import softmax
 from scipy.stats import ortho_group
 
-from prism_audio.estimator import PRESETS
 from prism_audio.geometry import compose as core
 from prism_audio.geometry.abr import second_moments
 from prism_audio.geometry.calibrate import FIRST, HARD, calibrate, heard_labels
 from prism_audio.geometry.compose import towards_identity, with_text
 from prism_audio.geometry.opca import closest_rotation, rotation
 from prism_audio.geometry.source import InMemory
-
-from .problems import SHAPES, problem, unit
+from prism_audio.model.estimator import PRESETS
+from tests.helpers.problems import SHAPES, problem, unit
 
 
 def held(E, R):

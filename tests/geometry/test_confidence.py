@@ -10,8 +10,7 @@ from scipy.special import softmax
 
 from prism_audio import PRISM, Adapter
 from prism_audio.geometry.confidence import confidence, conviction, probabilities
-
-from .problems import problem, unit
+from tests.helpers.problems import problem, unit
 
 RNG = np.random.default_rng(0)
 

@@ -11,8 +11,7 @@ from prism_audio.geometry.ccvd import find_scatter, noise_subspace
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory
-
-from .problems import problem, unit
+from tests.helpers.problems import problem, unit
 
 PRESETS = ["paper", "released", "default"]
 RNG = np.random.default_rng(0)

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import entropy
 
 from prism_audio import PRISM
-from prism_audio.estimator import PRESETS
 from prism_audio.geometry import calibrate as loop
 from prism_audio.geometry import guard
 from prism_audio.geometry.abr import second_moments
@@ -23,8 +22,8 @@ from prism_audio.geometry.guard import (
     lower_end,
 )
 from prism_audio.geometry.source import InMemory
-
-from .problems import problem, unit
+from prism_audio.model.estimator import PRESETS
+from tests.helpers.problems import problem, unit
 
 DEFAULT = PRESETS["default"]
 

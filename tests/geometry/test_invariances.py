@@ -11,8 +11,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from prism_audio import PRISM
-
-from .problems import problem
+from tests.helpers.problems import problem
 
 shapes = st.tuples(st.integers(30, 300), st.integers(6, 40), st.integers(2, 6))
 seeds = st.integers(0, 10_000)

@@ -12,9 +12,8 @@ from prism_audio.geometry.ccvd import ccvd
 from prism_audio.geometry.opca import opca
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.pct import pct
-
-from . import oracle
-from .problems import SHAPES, problem
+from tests.helpers import oracle
+from tests.helpers.problems import SHAPES, problem
 
 TOLERANCE = 1e-4
 

@@ -7,10 +7,9 @@ import pytest
 
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.released import calibrate_released
-
-from . import oracle
-from .problems import SHAPES, problem
-from .released_spec import released
+from tests.helpers import oracle
+from tests.helpers.problems import SHAPES, problem
+from tests.helpers.released_spec import released
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

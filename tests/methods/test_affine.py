@@ -9,8 +9,7 @@ from prism_audio.methods import make
 from prism_audio.methods.affine import Adam, Affine, Scores
 from prism_audio.methods.conmix_affine import consistency_slope, pseudo_slope, rank_slope
 from prism_audio.methods.tent_affine import entropy_slope
-
-from .shift import shifted
+from tests.helpers.shift import shifted
 
 RNG = np.random.default_rng(0)
 N, d, C = 30, 12, 5

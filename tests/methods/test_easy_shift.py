@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prism_audio.methods import METHODS, Context, make
-
-from .shift import accuracy, shifted
+from tests.helpers.shift import accuracy, shifted
 
 SEEDS = [0, 1, 2]
 # They model the translation, which is all that is wrong here, and so must undo it.

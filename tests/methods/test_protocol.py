@@ -7,8 +7,7 @@ import pytest
 
 from prism_audio import PrismError
 from prism_audio.methods import METHODS, Context, Kind, make
-
-from .shift import shifted, unit
+from tests.helpers.shift import shifted, unit
 
 RNG = np.random.default_rng(0)
 PARALLEL = [name for name in METHODS if not METHODS[name].streaming]

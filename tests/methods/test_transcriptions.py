@@ -7,10 +7,9 @@ import pytest
 
 from prism_audio.methods import METHODS, Context, make
 from prism_audio.methods.affine import Scores
-from tests.geometry import oracle
-
-from . import slow
-from .shift import shifted, unit
+from tests.helpers import oracle
+from tests.helpers import slow_methods as slow
+from tests.helpers.shift import shifted, unit
 
 # N, d, C: many and few clips a class, fewer clips than dimensions, more classes than clips.
 SHAPES = [(150, 24, 5), (60, 96, 4), (40, 16, 12), (20, 32, 25)]

@@ -11,8 +11,7 @@ from prism_audio.methods.neighbours import nearest
 from prism_audio.methods.pca_pp import discriminant_basis
 from prism_audio.methods.sinkhorn import balancing_bias
 from prism_audio.methods.tda import Cache
-
-from .shift import shifted, unit
+from tests.helpers.shift import shifted, unit
 
 RNG = np.random.default_rng(0)
 

@@ -14,14 +14,14 @@ pytest.importorskip("fastapi", reason="the service needs the extra [serve]")
 
 from starlette.testclient import TestClient
 
-from prism_audio.batch import Batch
+from prism_audio.labelling.batch import Batch
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import calibrator
 from prism_audio.serve.app import create_app
 from prism_audio.serve.settings import Limits, Settings
-from prism_audio.vocabulary import Vocabulary
-from tests.cli.bands import LABELS, BandEncoder
 from tests.cli.conftest import Prism, prism
-from tests.serve.process import Served
+from tests.helpers.bands import LABELS, BandEncoder
+from tests.helpers.processes import Served
 
 __all__ = ["prism"]
 

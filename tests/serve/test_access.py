@@ -6,7 +6,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from prism_audio.serve.settings import is_loopback
-from tests.serve.make import clip, form
+from tests.helpers.service import clip, form
 
 LIVE = "ws://localhost/v1/live"
 TOKEN = "a long secret"

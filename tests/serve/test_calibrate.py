@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
-from prism_audio.calibration import calibrate_place
-from prism_audio.classify import classify, summarise
 from prism_audio.encoders.base import embed_audio
 from prism_audio.encoders.prompts import PromptSet
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.calibration import calibrate_place
+from prism_audio.labelling.classify import classify, summarise
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.outcome import view
-from prism_audio.vocabulary import Vocabulary
-from tests.cli.bands import LABELS, BandEncoder
-from tests.serve.make import calibrate, clip, clips, finished, form
+from tests.helpers.bands import LABELS, BandEncoder
+from tests.helpers.service import calibrate, clip, clips, finished, form
 
 NAMES = LABELS.split(", ")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch, embed_batch
-from prism_audio.classify import classify
 from prism_audio.encoders.base import embed_timeline
 from prism_audio.encoders.prompts import PromptSet
 from prism_audio.geometry.confidence import probabilities
-from prism_audio.vocabulary import Vocabulary
-from tests.cli.bands import LABELS, RATE, BandEncoder, tone
-from tests.serve.make import calibrate, clip, clips, form, wav
+from prism_audio.labelling.batch import Batch, embed_batch
+from prism_audio.labelling.classify import classify
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
+from tests.helpers.bands import LABELS, RATE, BandEncoder, tone
+from tests.helpers.service import calibrate, clip, clips, form, wav
 
 NAMES = LABELS.split(", ")
 

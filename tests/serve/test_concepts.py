@@ -7,7 +7,7 @@ import pytest
 
 from prism_audio.encoders import assets
 from prism_audio.encoders.base import embed_audio, load_encoder
-from tests.serve.make import form, wav
+from tests.helpers.service import form, wav
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from prism_audio.serve.uploads import readable_name
-from tests.cli.bands import BandEncoder, tone
-from tests.serve.make import clip, clips, finished, form, wav
+from tests.helpers.bands import BandEncoder, tone
+from tests.helpers.service import clip, clips, finished, form, wav
 
 FORM = {"Content-Type": "multipart/form-data; boundary=cut"}
 

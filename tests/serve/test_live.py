@@ -10,8 +10,8 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from prism_audio.serve.pipe import Pipe
-from tests.cli.bands import RATE, tone
-from tests.serve.make import calibrate, clips, form, wav
+from tests.helpers.bands import RATE, tone
+from tests.helpers.service import calibrate, clips, form, wav
 
 LIVE = "ws://localhost/v1/live"  # the client would say "testserver" otherwise
 QUERY = f"{LIVE}?rate={RATE}&format=f32le"

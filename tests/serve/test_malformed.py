@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from tests.helpers.malformed import bombs, uploads
+from tests.helpers.service import clip, form
 from tests.serve.conftest import LONGEST
-from tests.serve.make import clip, form
-from tests.serve.malformed import bombs, uploads
 
 pytest.importorskip("av", reason="without the second decoder fewer kinds of files are tried")
 

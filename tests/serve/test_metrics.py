@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from prism_audio.serve.metrics import Metrics
-from tests.serve.make import clip, form
+from tests.helpers.service import clip, form
 
 LINE = re.compile(r'^([a-z_]+)(\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})? (-?[0-9.e+-]+)$')
 

@@ -10,7 +10,7 @@ from schemathesis.checks import CHECKS  # noqa: E402
 
 from prism_audio.serve.app import create_app  # noqa: E402
 from prism_audio.serve.settings import Settings  # noqa: E402
-from tests.cli.bands import LABELS, BandEncoder  # noqa: E402
+from tests.helpers.bands import LABELS, BandEncoder  # noqa: E402
 
 # A random body is no recording, so most requests that fit the document are rightly refused.
 FIT = [check for check in CHECKS.get_all() if check.__name__ != "positive_data_acceptance"]

@@ -15,10 +15,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from prism_audio.adapter import Adapter
-from tests.cli.bands import RATE, tone
-from tests.serve.make import calibrate, clip, clips, finished, form
-from tests.serve.process import Served
+from prism_audio.model.adapter import Adapter
+from tests.helpers.bands import RATE, tone
+from tests.helpers.processes import Served
+from tests.helpers.service import calibrate, clip, clips, finished, form
 
 
 def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism, tmp_path):

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from prism_audio.adapter import Adapter
 from prism_audio.errors import AdapterError, InputError, PrismError
+from prism_audio.model.adapter import Adapter
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.sites import Site, Sites, name_of
-from tests.cli.bands import BandEncoder, OtherEncoder
-from tests.serve.make import calibrate, clip, clips, form
+from tests.helpers.bands import BandEncoder, OtherEncoder
+from tests.helpers.service import calibrate, clip, clips, form
 
 
 def adapter(seed: int = 0, encoder: type[BandEncoder] = BandEncoder) -> Adapter:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prism_audio.serve.tower import PATIENT, URGENT, SharedEncoder, Tower
-from tests.cli.bands import BandEncoder
+from tests.helpers.bands import BandEncoder
 
 
 class Watched(BandEncoder):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import PrismError
-from prism_audio.files import atomic_write
+from prism_audio.io.atomic import atomic_write
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from prism_audio.audio import mix
 from prism_audio.audio.decode import decode
+from prism_audio.audio.mixing import mix
 from prism_audio.bench.cache import file_digest
 from prism_audio.errors import InputError
 

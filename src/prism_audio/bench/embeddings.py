@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.decode import decode
-from prism_audio.audio.mix import Sound
+from prism_audio.audio.mixing.mix import Sound
 from prism_audio.bench.cache import Cache, Facts, digest, file_digest
 from prism_audio.bench.conditions import CLEAN, Backgrounds, Condition, Recipe, mixture, snr_of
 from prism_audio.bench.fronts import FRONTS
-from prism_audio.datasets.embed import usable_cores
 from prism_audio.encoders.base import Encoder, encoder_windows
+from prism_audio.encoders.embedding.engine import usable_cores
 from prism_audio.errors import InputError, PrismError
 
 ROOM = "conditions"

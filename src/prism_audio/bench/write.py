@@ -15,8 +15,8 @@ from prism_audio.bench.scores import accuracy, macro_f1
 from prism_audio.bench.style import svg
 from prism_audio.bench.table import Table
 from prism_audio.errors import PrismError
-from prism_audio.files import atomic_write
-from prism_audio.tables import write_table
+from prism_audio.io.atomic import atomic_write
+from prism_audio.io.table_files import write_table
 
 if TYPE_CHECKING:
     from prism_audio.bench.study import Findings

@@ -48,11 +48,11 @@ def command(
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
-    from prism_audio.calibration import calibrate_place, calibrate_rows, estimator
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.gather import gather_batch, gather_chunks, gather_words, place_of
     from prism_audio.cli.inspect import document, show
-    from prism_audio.tables import check_output
+    from prism_audio.io.table_files import check_output
+    from prism_audio.labelling.calibration import calibrate_place, calibrate_rows, estimator
 
     check_output(out, (".safetensors",))
     with orderly_stop(f"stopped; {printable(out)} was not written"):

@@ -10,9 +10,9 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.adapter import Adapter
-    from prism_audio.classify import Row
-    from prism_audio.timeline import FileEvent
+    from prism_audio.labelling.classify import Row
+    from prism_audio.labelling.events import FileEvent
+    from prism_audio.model.adapter import Adapter
 
 
 def command(
@@ -53,13 +53,13 @@ def command(
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
-    from prism_audio.calibration import calibrate_place, estimator
-    from prism_audio.classify import classify
     from prism_audio.cli.console import end, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, gather_words, place_of
     from prism_audio.errors import InputError
-    from prism_audio.tables import SUFFIXES, check_output, write_table
-    from prism_audio.timeline import FileEvent, events_by_file
+    from prism_audio.io.table_files import SUFFIXES, check_output, write_table
+    from prism_audio.labelling.calibration import calibrate_place, estimator
+    from prism_audio.labelling.classify import classify
+    from prism_audio.labelling.events import FileEvent, events_by_file
 
     if no_adapt and (adapter or save_adapter):
         raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
@@ -111,8 +111,8 @@ def _print_json(
     top: int,
     failures: list[tuple[str, str]],
 ) -> None:
-    from prism_audio.classify import summarise
     from prism_audio.cli.console import printable, say_json
+    from prism_audio.labelling.classify import summarise
 
     summary = summarise(rows)
     document: dict[str, Any] = {
@@ -143,9 +143,9 @@ def _print(
     recordings: list[Path],
     out: Path | None,
 ) -> None:
-    from prism_audio.classify import summarise
     from prism_audio.cli.console import printable, say
     from prism_audio.cli.tables import number, show_table
+    from prism_audio.labelling.classify import summarise
 
     # A folder that was typed need not be read again in every line.
     only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None

@@ -25,7 +25,7 @@ def command(
 
     Example: [bold]prism demo -o prism-demo[/bold]
     """
-    from prism_audio import demo
+    from prism_audio.demo import run as demo
 
     try:
         output.mkdir(parents=True, exist_ok=True)

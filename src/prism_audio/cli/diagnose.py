@@ -10,8 +10,8 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.batch import Batch
     from prism_audio.encoders.base import Encoder
+    from prism_audio.labelling.batch import Batch
 
 
 def command(
@@ -40,12 +40,12 @@ def command(
 
     Example: [bold]prism diagnose noisy --clean clean -o shift.png[/bold]
     """
-    from prism_audio.calibration import estimator
     from prism_audio.cli.console import end, orderly_stop, say_json
     from prism_audio.cli.diagnosis import look_document, show_look
     from prism_audio.cli.gather import gather_batch, gather_words
-    from prism_audio.diagnose import look_at
     from prism_audio.errors import InputError
+    from prism_audio.labelling.calibration import estimator
+    from prism_audio.model.diagnose import look_at
 
     if clean is not None:
         _with_pairs(noisy, clean, picture, encoder, as_json)
@@ -68,13 +68,13 @@ def command(
 def _with_pairs(
     noisy: Path, clean: Path, picture: Path | None, encoder: str | None, as_json: bool
 ) -> NoReturn:
-    from prism_audio.batch import kind_of
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.diagnosis import shift_document, show_shift
-    from prism_audio.diagnose import pair_rows, shift_of
+    from prism_audio.cli.pictures import check_picture, draw_shift
     from prism_audio.encoders.base import DEFAULT, load_encoder
     from prism_audio.errors import InputError
-    from prism_audio.pictures import check_picture, draw_shift
+    from prism_audio.labelling.batch import kind_of
+    from prism_audio.model.diagnose import pair_rows, shift_of
 
     kinds = {kind_of([path]) for path in (noisy, clean)}
     if picture:
@@ -106,8 +106,8 @@ def _with_pairs(
 
 
 def _embeddings(path: Path, encoder: Encoder | None) -> Batch:
-    from prism_audio.batch import embed_batch, kind_of, read_batch
     from prism_audio.cli.console import ProgressBar, printable
+    from prism_audio.labelling.batch import embed_batch, kind_of, read_batch
 
     if encoder is None or kind_of([path]) != "audio":
         return read_batch(path)

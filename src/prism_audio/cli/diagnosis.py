@@ -7,7 +7,7 @@ from typing import Any
 
 from prism_audio.cli.console import say
 from prism_audio.cli.tables import show_pairs, show_table, show_text
-from prism_audio.diagnose import Look, Shift
+from prism_audio.model.diagnose import Look, Shift
 
 
 def shift_document(shift: Shift) -> dict[str, Any]:

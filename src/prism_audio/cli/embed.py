@@ -52,13 +52,13 @@ def command(
     Example: [bold]prism embed recordings -o embeddings[/bold]
     """
     from prism_audio.cli.console import ProgressBar, end, orderly_stop, printable, say, say_json
-    from prism_audio.datasets.embed import embed_files
-    from prism_audio.datasets.store import Store
-    from prism_audio.datasets.update import update_store
     from prism_audio.encoders.base import load_encoder
+    from prism_audio.encoders.embedding.engine import embed_files
     from prism_audio.errors import InputError
-    from prism_audio.scale.ray_embed import embed_on_ray
-    from prism_audio.scale.ray_engine import connect
+    from prism_audio.out_of_core.cluster import connect
+    from prism_audio.out_of_core.ray_embed import embed_on_ray
+    from prism_audio.store.store import Store
+    from prism_audio.store.update import update_store
 
     if engine is Engine.ray:
         connect(address)

@@ -10,7 +10,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.adapter import Adapter
+    from prism_audio.model.adapter import Adapter
 
 # Format, and the suffix that means it.
 FORMATS = {
@@ -42,10 +42,10 @@ def command(
 
     Example: [bold]prism export site.safetensors -o site.onnx[/bold]
     """
-    from prism_audio.adapter import Adapter
     from prism_audio.cli.console import printable, say, say_json
     from prism_audio.errors import InputError
-    from prism_audio.tables import check_output
+    from prism_audio.io.table_files import check_output
+    from prism_audio.model.adapter import Adapter
 
     kinds = {suffix: name for name, suffix in FORMATS.items()}
     kind = form or kinds.get(out.suffix.lower())

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from prism_audio.errors import AdapterError, InputError
 
 if TYPE_CHECKING:
-    from prism_audio.adapter import Adapter
-    from prism_audio.batch import Batch
     from prism_audio.encoders.base import Encoder
-    from prism_audio.scale.chunks import Chunks
-    from prism_audio.vocabulary import Vocabulary
+    from prism_audio.labelling.batch import Batch
+    from prism_audio.model.adapter import Adapter
+    from prism_audio.model.vocabulary import Vocabulary
+    from prism_audio.out_of_core.chunks import Chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +52,11 @@ def gather_words(
     ``paths`` are what is to be labelled (None: a stream): recordings need the encoder in any case,
     a store names its own. The rest is as on the command line.
     """
-    from prism_audio.batch import kind_of
-    from prism_audio.datasets.store import read_settings
     from prism_audio.encoders.base import DEFAULT, load_encoder
     from prism_audio.encoders.prompts import PromptSet, read_labels
-    from prism_audio.vocabulary import Vocabulary
+    from prism_audio.labelling.batch import kind_of
+    from prism_audio.model.vocabulary import Vocabulary
+    from prism_audio.store.store import read_settings
 
     kind = "audio" if paths is None else kind_of(paths)
     if (labels is None and prototypes is None) == (adapter is None):
@@ -78,10 +78,10 @@ def gather_words(
 
 
 def _saved(path: Path, encoder: str | None, *, sound: bool) -> Words:
-    from prism_audio.adapter import Adapter
-    from prism_audio.calibration import refuse_other_encoder
     from prism_audio.encoders.base import load_encoder
-    from prism_audio.vocabulary import Vocabulary
+    from prism_audio.labelling.calibration import refuse_other_encoder
+    from prism_audio.model.adapter import Adapter
+    from prism_audio.model.vocabulary import Vocabulary
 
     adapter = Adapter.load(path)
     if not sound:
@@ -99,9 +99,9 @@ def gather_batch(paths: Sequence[Path], words: Words, *, windows: bool = False) 
 
     Ends the command, with the reasons, where not one recording could be read.
     """
-    from prism_audio.batch import embed_batch, kind_of, read_batch
-    from prism_audio.calibration import refuse_other_encoder
     from prism_audio.cli.console import ProgressBar, end, printable
+    from prism_audio.labelling.batch import embed_batch, kind_of, read_batch
+    from prism_audio.labelling.calibration import refuse_other_encoder
 
     if kind_of(paths) == "audio":
         assert words.encoder is not None
@@ -123,11 +123,11 @@ def gather_chunks(
     paths: Sequence[Path], rows: int | None, on_ray: bool, address: str | None
 ) -> Chunked:
     """The rows of a store or a file of arrays as a source that is read in chunks."""
-    from prism_audio.batch import kind_of
-    from prism_audio.datasets.store import read_settings
-    from prism_audio.scale.chunks import CHUNK_ROWS, open_chunks
-    from prism_audio.scale.ray_chunks import TASK_ROWS, open_ray_chunks
-    from prism_audio.scale.tables import open_table
+    from prism_audio.io.row_files import open_table
+    from prism_audio.labelling.batch import kind_of
+    from prism_audio.out_of_core.chunks import CHUNK_ROWS, open_chunks
+    from prism_audio.out_of_core.ray_chunks import TASK_ROWS, open_ray_chunks
+    from prism_audio.store.store import read_settings
 
     kind = kind_of(paths)
     if kind == "audio":

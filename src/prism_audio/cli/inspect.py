@@ -10,7 +10,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.adapter import Adapter
+    from prism_audio.model.adapter import Adapter
 
 
 def command(
@@ -27,8 +27,8 @@ def command(
 
     Example: [bold]prism inspect site.safetensors[/bold]
     """
-    from prism_audio.adapter import Adapter
     from prism_audio.cli.console import say_json
+    from prism_audio.model.adapter import Adapter
 
     found = Adapter.load(adapter)
     if as_json:
@@ -112,9 +112,9 @@ def _change(row: dict[str, Any], name: str, form: str) -> str:
 
 def show(adapter: Adapter) -> None:
     """Print the card and the classes for people."""
-    from prism_audio import card
     from prism_audio.cli.console import say
     from prism_audio.cli.tables import show_pairs, show_table, show_text
+    from prism_audio.model import card
 
     show_pairs("PRISM adapter", card.rows(adapter))
     say("")

@@ -69,13 +69,13 @@ def command(
 
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -a site.safetensors[/bold]
     """
-    from prism_audio.calibration import estimator
     from prism_audio.cli.console import end, orderly_stop
     from prism_audio.cli.gather import gather_words
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
-    from prism_audio.stream import Listener, Pace, Switched
-    from prism_audio.tables import check_output
+    from prism_audio.io.table_files import check_output
+    from prism_audio.labelling.calibration import estimator
+    from prism_audio.labelling.listener import Listener, Pace, Switched
 
     if save_adapter and not warmup:
         raise InputError("--save-adapter keeps what a --warmup N has found; give both")
@@ -125,8 +125,8 @@ def command(
 def _blocks(
     source: str, to_rate: int, rate: int, form: str, channels: int, device: str | None
 ) -> Iterator[Float32]:
+    from prism_audio.audio.capture import microphone_blocks, pcm_blocks
     from prism_audio.audio.decode import stream
-    from prism_audio.live import microphone_blocks, pcm_blocks
 
     if source == "-":
         return pcm_blocks(sys.stdin.buffer, rate, to_rate, form=form, channels=channels)

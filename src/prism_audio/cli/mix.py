@@ -12,7 +12,7 @@ import typer
 from prism_audio.errors import InputError, PrismError
 
 if TYPE_CHECKING:
-    from prism_audio.audio.mix import Sound
+    from prism_audio.audio.mixing.mix import Sound
 
 
 class Kind(StrEnum):
@@ -128,8 +128,8 @@ class Mixer:
 
     def make(self, sound: Path, noise: Path, target: Path, seed: tuple[int, int]) -> dict[str, Any]:
         """Make one mixture, write it, and return its story."""
-        from prism_audio.audio import mix
         from prism_audio.audio.decode import probe
+        from prism_audio.audio.mixing import mix
 
         hertz = self.rate or probe(sound).rate
         if (noise, hertz) not in self._noises:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from prism_audio.classify import UNKNOWN
 from prism_audio.cli.console import note, printable, say
-from prism_audio.drift import Drifted
-from prism_audio.stream import Listener, Notice, Switched
-from prism_audio.timeline import Heard
+from prism_audio.labelling.classify import UNKNOWN
+from prism_audio.labelling.drift import Drifted
+from prism_audio.labelling.events import Heard
+from prism_audio.labelling.listener import Listener, Notice, Switched
 
 if TYPE_CHECKING:
-    from prism_audio.timeline import Event
+    from prism_audio.labelling.events import Event
 
 
 class Teller:

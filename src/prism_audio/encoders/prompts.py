@@ -192,4 +192,4 @@ def _read(path: Path) -> str:
 
 
 def _folder() -> Traversable:
-    return files("prism_audio.encoders") / "data" / "prompts"
+    return files("prism_audio.encoders") / "prompt_sets"

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
-from prism_audio.files import atomic_write
+from prism_audio.io.atomic import atomic_write
+from prism_audio.model.adapter import Adapter
 
 FORMAT = "prism-head"
 SCHEMA = 1

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
-from prism_audio.files import atomic_write
+from prism_audio.io.atomic import atomic_write
+from prism_audio.model.adapter import Adapter
 
 _TEMPLATE = """\
 /* A PRISM head: a zero-shot sound classifier for one place. Written by 'prism export'.

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
 from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
-from prism_audio.files import atomic_write
+from prism_audio.io.atomic import atomic_write
+from prism_audio.model.adapter import Adapter
 
 # Old enough for any runtime in use.
 OPSET, IR_VERSION = 13, 8

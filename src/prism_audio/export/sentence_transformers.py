@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
 from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
+from prism_audio.model.adapter import Adapter
 
 _KIND = "sentence_transformers.models."
 

@@ -7,7 +7,7 @@ rows together with the numbers noted for those rows, and answers with
 
 The former are put in order, the latter are added in float64; nothing else is ever held. An array in
 memory is the simplest source; files larger than memory and a cluster are others, with the same passes
-(:mod:`prism_audio.scale`).
+(:mod:`prism_audio.out_of_core`).
 """
 
 from __future__ import annotations

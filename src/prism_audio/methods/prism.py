@@ -1,7 +1,7 @@
 """PRISM itself, through its estimator: three presets, and the paper's with CAR.
 
 Source: Shukla et al., "Prototype-Rectified Iterative Self-supervised Manifold Denoising under Severe
-Acoustic Shift", CIKM 2026. Deviations: see the presets in :mod:`prism_audio.estimator`. The arrays go
+Acoustic Shift", CIKM 2026. Deviations: see the presets in ``model.estimator``. The arrays go
 to the estimator as they come, so float32 is calibrated in float32, as a user would.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from prism_audio.estimator import PRISM
 from prism_audio.methods.base import Context, Fitted, Kind, Method
+from prism_audio.model.estimator import PRISM
 
 PAPER = "Shukla et al., PRISM, CIKM 2026"
 

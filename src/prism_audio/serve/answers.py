@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
-from prism_audio.classify import UNKNOWN, Row, classify
 from prism_audio.geometry.confidence import probabilities
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.classify import UNKNOWN, Row, classify
+from prism_audio.model.adapter import Adapter
 from prism_audio.serve.hearing import Sound
 from prism_audio.serve.refusal import Refusal
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
 from prism_audio.errors import PrismError
-from prism_audio.vocabulary import Vocabulary
+from prism_audio.labelling.batch import Batch
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 
 # Requests go before it, but it is not to starve: a quarter of a core is left to it under full load.
 NICE = 5
@@ -110,7 +110,7 @@ def read(folder: Path) -> tuple[Adapter, dict[str, Any]]:
 
 def work(folder: Path) -> None:
     """Calibrate what the folder holds."""
-    from prism_audio.calibration import calibrate_place
+    from prism_audio.labelling.calibration import calibrate_place
     from prism_audio.serve.outcome import outcome
 
     request = Request(**json.loads((folder / "request.json").read_text()))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.datasets.clips import Failure, OpenClip, Span
 from prism_audio.encoders.base import Encoder, Float32, encoder_windows
+from prism_audio.encoders.embedding.clips import Failure, OpenClip, Span
 from prism_audio.errors import PrismError
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.uploads import Recording

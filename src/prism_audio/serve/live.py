@@ -16,18 +16,18 @@ import numpy as np
 from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from prism_audio.adapter import Adapter
+from prism_audio.audio.capture import FORMATS, pcm_blocks
 from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.encoders.base import Float32
 from prism_audio.errors import AudioError, PrismError
-from prism_audio.live import FORMATS, pcm_blocks
+from prism_audio.labelling.listener import Listener, Pace
+from prism_audio.model.adapter import Adapter
 from prism_audio.serve.answers import labelled
 from prism_audio.serve.hearing import Deadline, Sound
 from prism_audio.serve.pipe import Pipe
 from prism_audio.serve.refusal import Refusal, stopping
 from prism_audio.serve.service import Service
 from prism_audio.serve.words import client_labels, reworded
-from prism_audio.stream import Listener, Pace
 
 # What may wait in a pipe: ten seconds of stereo at 96 kHz.
 HELD_BYTES = 8 * 2**20

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import svd
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
-from prism_audio.classify import UNKNOWN, classify, summarise
 from prism_audio.geometry.sphere import unit_rows
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.classify import UNKNOWN, classify, summarise
+from prism_audio.model.adapter import Adapter
 
 # Points that a page can draw and an eye can tell apart.
 MOST_POINTS = 2000

@@ -12,8 +12,9 @@ from fastapi import FastAPI, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
+from prism_audio.labelling.batch import Batch
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import examples, parameters, schemas
 from prism_audio.serve.answers import document, embedded, failed, labelled
 from prism_audio.serve.embeddings import read_rows
@@ -32,7 +33,6 @@ from prism_audio.serve.uploads import (
     receive_raw,
 )
 from prism_audio.serve.words import client_labels, reworded
-from prism_audio.vocabulary import Vocabulary
 
 RECORDINGS = schemas.refusals(400, 404, 408, 413, 415, 422, 429, 503)
 

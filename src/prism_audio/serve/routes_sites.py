@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.decode import SUFFIXES
-from prism_audio.live import FORMATS
 from prism_audio.serve import examples, parameters, schemas
 from prism_audio.serve.examples import example
 from prism_audio.serve.jobs import Job

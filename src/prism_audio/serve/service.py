@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from prism_audio.adapter import Adapter
-from prism_audio.batch import Batch
-from prism_audio.calibration import refuse_other_encoder
 from prism_audio.encoders.base import DEFAULT, Encoder, load_encoder, usable_cores
 from prism_audio.encoders.prompts import PromptSet, read_labels
 from prism_audio.errors import InputError
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.access import Access
 from prism_audio.serve.admission import Admission
 from prism_audio.serve.answers import failed
@@ -34,7 +35,6 @@ from prism_audio.serve.sites import Site, Sites, name_of
 from prism_audio.serve.tower import PATIENT, URGENT, SharedEncoder, Tower
 from prism_audio.serve.uploads import Recording, Upload
 from prism_audio.serve.words import Words
-from prism_audio.vocabulary import Vocabulary
 
 # Recordings of one request that are decoded at once: more would let a large one push others back.
 AT_ONCE = 2

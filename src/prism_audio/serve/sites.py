@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prism_audio.adapter import Adapter
-from prism_audio.calibration import refuse_other_encoder
 from prism_audio.encoders.base import Encoder
 from prism_audio.errors import PrismError
+from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.model.adapter import Adapter
 from prism_audio.serve.refusal import Refusal
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"

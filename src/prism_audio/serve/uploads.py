@@ -20,9 +20,9 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
+from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
 from prism_audio.audio.source import Source
-from prism_audio.live import FORMATS
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.settings import Limits
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from prism_audio.adapter import Adapter
 from prism_audio.encoders.base import Encoder, Float32
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
 from prism_audio.errors import InputError, PrismError
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.hearing import Deadline
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.settings import Limits
-from prism_audio.vocabulary import Vocabulary
 
 # The sets a client may name; a path is for operators alone.
 SHIPPED_PROMPTS = ("paper", "plain")

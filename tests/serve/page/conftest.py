@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.bands import recordings, tone, write
-from tests.serve.process import Served
+from tests.helpers.bands import recordings, tone, write
+from tests.helpers.processes import Served
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 
-from tests.serve.page.browser import installed, launch, opened  # noqa: E402
+from tests.helpers.browser import installed, launch, opened  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

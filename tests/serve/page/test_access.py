@@ -12,9 +12,9 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 
 from playwright.sync_api import Page, expect
 
-from tests.serve.page.browser import calibrate, drop, opened, rows, settled
-from tests.serve.page.scripts import FAINT, SIDEWAYS, UNNAMED
-from tests.serve.process import Served
+from tests.helpers.browser import calibrate, drop, opened, rows, settled
+from tests.helpers.page_scripts import FAINT, SIDEWAYS, UNNAMED
+from tests.helpers.processes import Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -19,14 +19,14 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 from playwright.sync_api import Page, expect
 
 from prism_audio import Adapter
-from prism_audio.batch import embed_batch
-from prism_audio.calibration import calibrate_place
 from prism_audio.encoders.prompts import PromptSet, read_labels
-from prism_audio.vocabulary import Vocabulary
-from tests.cli.bands import LABELS, BandEncoder, recordings, tone, write
+from prism_audio.labelling.batch import embed_batch
+from prism_audio.labelling.calibration import calibrate_place
+from prism_audio.model.vocabulary import Vocabulary
 from tests.cli.conftest import Prism
-from tests.serve.page.browser import calibrate, drop, rows, settled
-from tests.serve.process import Served
+from tests.helpers.bands import LABELS, BandEncoder, recordings, tone, write
+from tests.helpers.browser import calibrate, drop, rows, settled
+from tests.helpers.processes import Served
 
 
 def saved(page: Page, button: str, folder: Path) -> Path:

@@ -15,7 +15,7 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 import soundfile as sf
 from playwright.sync_api import Page
 
-from prism_audio.timeline import Heard, events
+from prism_audio.labelling.events import Heard, events
 
 
 def run(page: Page, module: str, body: str, value: Any = None) -> Any:

@@ -11,10 +11,10 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 
 from playwright.sync_api import Page, expect
 
-from tests.cli.bands import tone, write
 from tests.cli.conftest import Prism
-from tests.serve.page.browser import drop, rows, settled
-from tests.serve.process import Served
+from tests.helpers.bands import tone, write
+from tests.helpers.browser import drop, rows, settled
+from tests.helpers.processes import Served
 
 CLASSIFY = "**/v1/classify*"
 

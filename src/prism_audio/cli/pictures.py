@@ -1,0 +1,55 @@
+"""Pictures, where matplotlib is installed."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+from prism_audio.errors import PrismError
+from prism_audio.io.atomic import atomic_write
+from prism_audio.io.table_files import check_output
+
+if TYPE_CHECKING:
+    from prism_audio.model.diagnose import Shift
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise where a picture could not be drawn or kept."""
+    check_output(path, SUFFIXES)
+    _figure()
+
+
+def draw_shift(shift: Shift, path: str | os.PathLike[str]) -> None:
+    """The cumulative energy of a shift, and of the clean clips beside it."""
+    figure = _figure()(figsize=(6.0, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    for energy, rank, name, style in (
+        (shift.energy, shift.rank, "shift from clean to noisy", "-"),
+        (shift.clean_energy, shift.clean_rank, "clean clips about their mean", "--"),
+    ):
+        axes.plot(range(1, len(energy) + 1), 100 * energy, style, label=f"{name} (90 %: {rank})")
+        axes.plot([rank], [100 * energy[rank - 1]], "ko", markersize=4)
+    axes.axhline(90, color="0.7", linewidth=0.8)
+    axes.set(xlabel="directions", ylabel="energy, %", xscale="log", ylim=(0, 102))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_title(f"{shift.pairs} pairs, {shift.d} dimensions", fontsize=10)
+    axes.legend(loc="lower right", frameon=False)
+    held = io.BytesIO()
+    target = check_output(path, SUFFIXES)
+    figure.savefig(held, format=target.suffix[1:].lower(), dpi=150)
+    with atomic_write(target) as file:
+        file.write(held.getvalue())
+
+
+def _figure() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PrismError(
+            "a picture needs matplotlib (pip install 'prism-audio[bench]'); "
+            "without --out the table is printed all the same"
+        ) from None
+    return Figure

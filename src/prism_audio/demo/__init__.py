@@ -1,0 +1,1 @@
+"""The demonstrations behind ``prism demo``, and the data they ship with."""

@@ -1,0 +1,1 @@
+"""CLAP: audio and text encoders trained together."""

@@ -1,0 +1,1 @@
+"""``concepts``, the embedded encoder: a tagger for sound and a sentence encoder for text."""

@@ -1,0 +1,1 @@
+"""Recordings to embeddings: decoding, windows and batches, one engine for every caller."""

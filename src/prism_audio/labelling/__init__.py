@@ -1,0 +1,1 @@
+"""From recordings to answers: batches, calibration, labels, events, drift, the live listener."""

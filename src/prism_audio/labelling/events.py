@@ -1,0 +1,149 @@
+"""From labels of windows to events: what was heard from when to when.
+
+Neighbouring windows overlap; the boundary between two lies in the middle of what they share, so
+events never overlap and leave no gap that was heard. A change of label counts once ``confirm``
+windows in a row agree on it; what disagrees for less belongs to the event around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from prism_audio.errors import InputError
+from prism_audio.labelling.classify import UNKNOWN, Row
+
+
+class Heard(NamedTuple):
+    """A window: from when to when in seconds, its label (None: nothing known) and score."""
+
+    start: float
+    end: float
+    label: str | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """A stretch of one label.
+
+    Attributes
+    ----------
+    label : str
+        What was heard.
+    start, end : float
+        From when to when, in seconds; for an event that has just begun, ``end`` is now.
+    score : float
+        Mean score of the windows that carry the label.
+    windows : int
+        How many do.
+    """
+
+    label: str
+    start: float
+    end: float
+    score: float
+    windows: int
+
+
+Change = tuple[Literal["begin", "end"], Event]
+
+
+class Events:
+    """Windows in, events out, one window at a time.
+
+    Parameters
+    ----------
+    confirm : int
+        Windows in a row that must agree before a change counts.
+    """
+
+    def __init__(self, confirm: int = 1) -> None:
+        if confirm < 1:
+            raise InputError(f"confirm is {confirm}; it takes at least one window to hear anything")
+        self._confirm = confirm
+        self._label: str | None = None  # of the event that is going on, if one is
+        self._since = 0.0
+        self._total, self._count = 0.0, 0  # scores of its windows
+        self._last: Heard | None = None
+        self._rivals: list[Heard] = []  # windows in a row that agree on something else
+        self._cut = (0.0, 0.0)  # where one event ends and the next begins, should they prevail
+
+    def add(self, window: Heard) -> list[Change]:
+        """Hear one more window; gives the end of an event, the beginning of one, both, or none."""
+        last, self._last = self._last, window
+        if window.label == self._label:
+            self._rivals = []
+            self._total, self._count = self._total + window.score, self._count + 1
+            return []
+        if not self._rivals or self._rivals[-1].label != window.label:
+            self._rivals, self._cut = [], _boundary(last, window)
+        self._rivals.append(window)
+        return self._switch() if len(self._rivals) >= self._confirm else []
+
+    def close(self) -> list[Change]:
+        """The sound is over: gives the end of the event that was going on."""
+        if self._label is None or self._last is None:
+            return []
+        return [("end", self._event(self._last.end))]
+
+    def _switch(self) -> list[Change]:
+        until, begin = self._cut
+        changes: list[Change] = []
+        if self._label is not None:
+            changes.append(("end", self._event(until)))
+        winners, self._rivals = self._rivals, []
+        self._label, self._since = winners[0].label, begin
+        self._total, self._count = sum(window.score for window in winners), len(winners)
+        if self._label is not None:
+            changes.append(("begin", self._event(winners[-1].end)))
+        return changes
+
+    def _event(self, end: float) -> Event:
+        return Event(str(self._label), self._since, end, self._total / self._count, self._count)
+
+
+def _boundary(last: Heard | None, window: Heard) -> tuple[float, float]:
+    """Where the sound of ``last`` ends and that of ``window`` begins."""
+    if last is None:
+        return window.start, window.start
+    if window.start >= last.end:
+        return last.end, window.start
+    middle = (window.start + last.end) / 2
+    return middle, middle
+
+
+def events(windows: Iterable[Heard], confirm: int = 1) -> Iterator[Event]:
+    """The events of one recording from its windows in order."""
+    merger = Events(confirm)
+    for window in windows:
+        yield from (event for kind, event in merger.add(window) if kind == "end")
+    yield from (event for _, event in merger.close())
+
+
+class FileEvent(NamedTuple):
+    """An event and the recording it was heard in."""
+
+    file: str
+    start: float
+    end: float
+    label: str
+    score: float
+    windows: int
+
+
+def events_by_file(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
+    """The events of every recording, from a row for each of its windows."""
+    found = []
+    for file, windows in groupby(rows, key=lambda row: row.file):
+        heard = (
+            Heard(row.start, row.end, None if row.label == UNKNOWN else row.label, row.score)
+            for row in windows
+            if row.start is not None and row.end is not None
+        )
+        for event in events(heard, confirm):
+            start, end, score = round(event.start, 3), round(event.end, 3), round(event.score, 6)
+            found.append(FileEvent(file, start, end, event.label, score, event.windows))
+    return found

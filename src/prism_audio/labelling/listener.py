@@ -1,0 +1,227 @@
+"""Label sound while it comes: a window at a time, each alone, by the folded head of an adapter.
+
+Three settings are independent: how much sound an answer looks at (``window``), how often there is
+one (``hop``), and how many answers in a row must agree before they count (``confirm``). The encoder's
+own window is fixed; a longer one is the pooled sound of several, each embedded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from prism_audio.audio.windows import Window, windows
+from prism_audio.encoders.base import Float32
+from prism_audio.errors import InputError
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.calibration import calibrate_place, refuse_other_encoder
+from prism_audio.labelling.classify import Doubt
+from prism_audio.labelling.drift import Drift, Drifted
+from prism_audio.labelling.events import Change, Events, Heard
+from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from prism_audio.encoders.base import Encoder
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When a stream is listened to.
+
+    Attributes
+    ----------
+    window, hop : float
+        Seconds of sound behind an answer, and from one answer to the next.
+    confirm : int
+        Answers in a row that must agree.
+    grid : float
+        Seconds between the windows of the encoder.
+    pooled, every : int
+        Windows of the encoder behind an answer, and from one answer to the next.
+    """
+
+    window: float
+    hop: float
+    confirm: int
+    grid: float
+    pooled: int
+    every: int
+
+    @classmethod
+    def fit(
+        cls,
+        encoder: Encoder,
+        window: float | None = None,
+        hop: float | None = None,
+        confirm: int = 1,
+    ) -> Pace:
+        """The pace nearest to what is wanted; by default the encoder's own window and hop.
+
+        ``hop`` and ``confirm`` are kept as they are; ``window`` is rounded to whole windows of the
+        encoder, of which it holds at least one.
+        """
+        window = encoder.window if window is None else window
+        hop = encoder.hop if hop is None else hop
+        if not (math.isfinite(hop) and hop * encoder.rate >= 1):
+            raise InputError(f"hop is {hop} s; wanted a positive number of seconds")
+        if not (math.isfinite(window) and window >= encoder.window - 1e-9):
+            raise InputError(
+                f"window is {window:g} s; the encoder {encoder.id} hears at least "
+                f"{encoder.window:g} s at a time"
+            )
+        every = max(1, math.ceil(hop / encoder.hop - 1e-9))
+        grid = hop / every
+        pooled = 1 + round((window - encoder.window) / grid)
+        return cls(encoder.window + (pooled - 1) * grid, hop, confirm, grid, pooled, every)
+
+
+class Answer(NamedTuple):
+    """One answer: where the sound behind it lies, the number of its class, its cosine, its embedding."""
+
+    start: float
+    end: float
+    label: int
+    score: float
+    embedding: Float32
+
+
+class Switched(NamedTuple):
+    """The warm-up is over: from now on this adapter answers."""
+
+    adapter: Adapter
+    windows: int
+
+
+Notice = Heard | Change | Switched | Drifted
+
+
+class Listener:
+    """A stream being labelled.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        What embeds the sound.
+    adapter : Adapter
+        What labels it, at first or throughout.
+    pace : Pace
+        When it does.
+    threshold : float, optional
+        The least cosine that convinces; by default the adapter's own.
+    warmup : int
+        Calibrate on the first so many answers, then go on with what that gave.
+    preset, place : str
+        For that calibration.
+
+    Attributes
+    ----------
+    adapter : Adapter
+        The one in force.
+    answers : int
+        Answers so far.
+    seconds : float
+        Sound so far.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        adapter: Adapter,
+        pace: Pace,
+        *,
+        threshold: float | None = None,
+        warmup: int = 0,
+        preset: str = "default",
+        place: str = "",
+    ) -> None:
+        refuse_other_encoder(adapter, encoder.fingerprint, encoder.id)
+        self.encoder, self.pace = encoder, pace
+        self.answers, self.seconds = 0, 0.0
+        self._given_threshold = threshold
+        self._warmup, self._preset, self._place = warmup, preset, place
+        self._warm: list[Answer] | None = [] if warmup else None
+        self._use(adapter)
+
+    def hear(self, blocks: Iterable[Float32]) -> Iterator[Notice]:
+        """Listen to mono float32 blocks at the encoder's rate until they end.
+
+        Yields every answer (:class:`Heard`), the beginning and end of events, the switch after a
+        warm-up, and when the sound stops looking like the calibration.
+        """
+        events = Events(self.pace.confirm)
+        for answer in self._answers(blocks):
+            label = self.adapter.labels[answer.label]
+            (convinced,) = self._doubt.convinced(
+                answer.embedding[None], np.array([answer.label]), np.array([answer.score])
+            )
+            heard = Heard(answer.start, answer.end, label if convinced else None, answer.score)
+            yield heard
+            yield from events.add(heard)
+            if self._drift is not None and (
+                drifted := self._drift.add(answer.embedding, answer.label)
+            ):
+                yield drifted
+            if self._warm is not None:
+                self._warm.append(answer)
+                if len(self._warm) == self._warmup:
+                    yield self._switch(self._warm)
+        yield from events.close()
+
+    def _use(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self._doubt = Doubt(adapter, self._given_threshold)
+        self._drift = Drift.of(adapter, self.pace.hop)
+
+    def _switch(self, warm: list[Answer]) -> Switched:
+        batch = Batch(
+            np.stack([answer.embedding for answer in warm]),
+            [""] * len(warm),
+            np.array([answer.start for answer in warm]),
+            np.array([answer.end for answer in warm]),
+            "window",
+            self.encoder.id,
+            self.encoder.fingerprint,
+        )
+        words = Vocabulary.of(self.adapter)
+        self._use(calibrate_place(batch, words, place=self._place, preset=self._preset))
+        self._warm = None
+        return Switched(self.adapter, len(warm))
+
+    def _answers(self, blocks: Iterable[Float32]) -> Iterator[Answer]:
+        encoder, pace = self.encoder, self.pace
+        held: deque[tuple[Window, Float32]] = deque(maxlen=pace.pooled)
+        waiting = 0  # windows that no answer has taken in
+        for window in _padded(encoder, windows(blocks, encoder.rate, encoder.window, pace.grid)):
+            held.append((window, encoder.embed_windows(window.samples[None])[0]))
+            waiting += 1
+            self.seconds = window.end
+            if len(held) == pace.pooled and (self.answers == 0 or waiting >= pace.every):
+                yield self._answer(held)
+                waiting = 0
+        if waiting:
+            yield self._answer(held)
+
+    def _answer(self, held: deque[tuple[Window, Float32]]) -> Answer:
+        features = np.stack([features for _, features in held])
+        weights = np.array([window.weight for window, _ in held], np.float32)
+        embedding = self.encoder.pool(features, weights)
+        index = self.adapter.predict_one(embedding)
+        score = float(self.adapter.scores(embedding[None])[0, index])
+        self.answers += 1
+        return Answer(held[0][0].start, held[-1][0].end, index, score, embedding)
+
+
+def _padded(encoder: Encoder, cut: Iterable[Window]) -> Iterator[Window]:
+    """The windows, a short last one filled up as the encoder wants it."""
+    pad = getattr(encoder, "pad", None)
+    for window in cut:
+        filled = round(window.weight * encoder.rate)
+        if pad is not None and filled < len(window.samples):
+            window = window._replace(samples=pad(window.samples[:filled]))
+        yield window

@@ -1,0 +1,260 @@
+"""Adapter: the artefact of a calibration, one small file that works from then on for every clip.
+
+    transform(e) = normalize([e | 1] W),     scores(e) = transform(e) T^T
+    fold():  A = W_lin T^T (d, C),  b = W_bias T^T (C,)
+
+The argmax over classes does not see the last normalisation, so labels need only the folded head
+e A + b: no dearer than zero-shot itself. No batch statistics anywhere: a clip alone gets the same
+answer as in any batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prism_audio.errors import AdapterError, InputError
+from prism_audio.geometry.abr import apply_map, identity_map
+from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.sphere import Labels, row_norms, unit_rows
+from prism_audio.io.arrays import as_matrix, as_rows, refuse_non_finite, to_numpy
+from prism_audio.io.atomic import atomic_write
+from prism_audio.model import card
+
+FORMAT = "prism-adapter"
+SCHEMA = 1
+# A map of d = 8192 in float64 is half of this.
+MAX_BYTES = 2**30
+# Between these lengths the squares of a row's entries cannot overflow or vanish in float32.
+SHORT, LONG = 1e-15, 1e15
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """A compiled correction for one place.
+
+    Attributes
+    ----------
+    W : (d + 1, d) array
+        The affine map on unit embeddings; the last row is the bias.
+    prototypes : (C, d) array
+        Unit text embeddings of the labels.
+    labels : tuple of str
+        Names of the classes, in the order of the prototypes.
+    encoder, encoder_fingerprint : str
+        The encoder whose embeddings it corrects, and the hash of that encoder's exact form.
+    prompts, prompts_fingerprint : str
+        The prompt set behind the prototypes.
+    parameters : dict
+        The parameters of the calibration.
+    facts : dict
+        What is known of the calibration: place, N, d, C, date, verdict, reasons, numbers, rounds.
+    """
+
+    W: Float
+    prototypes: Float
+    labels: tuple[str, ...]
+    encoder: str = ""
+    encoder_fingerprint: str = ""
+    prompts: str = ""
+    prompts_fingerprint: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(map(str, self.labels)))
+        _check(self.W, self.prototypes, self.labels, InputError)
+
+    @classmethod
+    def zero_shot(cls, prototypes: Any, labels: Sequence[str] = (), **provenance: Any) -> Adapter:
+        """The adapter that changes nothing: plain zero-shot with these prototypes."""
+        T = unit_rows(as_rows(prototypes, "prototypes")[0])
+        W = identity_map(T.shape[1]).astype(T.dtype)
+        return cls(W, T, tuple(labels) or tuple(map(str, range(len(T)))), **provenance)
+
+    @property
+    def dim(self) -> int:
+        """Width d of the embeddings."""
+        return int(self.W.shape[1])
+
+    def transform(self, E: Any) -> Any:
+        """Corrected unit rows (N, d) for embeddings ``E`` (N, d) of any scale."""
+        rows, restore = as_rows(E, "E", self.dim)
+        return restore(apply_map(unit_rows(rows), self.W))
+
+    def scores(self, E: Any) -> Any:
+        """Cosines (N, C) between the corrected embeddings and the prototypes."""
+        rows, restore = as_rows(E, "E", self.dim)
+        L = apply_map(unit_rows(rows), self.W) @ self.prototypes.T.astype(rows.dtype)
+        return restore(np.clip(L, -1, 1, out=L))
+
+    def predict(self, E: Any) -> Any:
+        """Class index (N,) of every embedding, by the folded head."""
+        rows, restore = as_matrix(E, "E", self.dim)
+        A, b = (x.astype(rows.dtype, copy=False) for x in self._head)
+        y: Labels = np.empty(len(rows), dtype=np.intp)
+        for block in row_blocks(len(rows)):
+            X = rows[block]
+            norms = row_norms(X)
+            if not ((norms > SHORT) & (norms < LONG)).all():
+                refuse_non_finite(rows, "E")
+                X = unit_rows(X)
+                norms = np.ones_like(norms)
+            # The bias belongs to unit rows; scaling it spares a normalised copy of the input.
+            L = X @ A
+            L += norms[:, None] * b
+            L.argmax(axis=1, out=y[block])
+        return restore(y)
+
+    def predict_one(self, e: Any) -> int:
+        """Class index of one embedding (d,): the fast path of a stream."""
+        A, b = self._head
+        if type(e) is np.ndarray and e.dtype == A.dtype and e.shape == A.shape[:1]:
+            norm = math.sqrt(e.dot(e))
+            if SHORT < norm < LONG:
+                L = e.dot(A)
+                L += norm * b
+                return int(L.argmax())
+        v = np.asarray(to_numpy(e)[0])
+        if v.shape != (self.dim,):
+            raise InputError(f"wanted one embedding of shape ({self.dim},), got {v.shape}")
+        return int(self.predict(v[None])[0])
+
+    def fold(self) -> tuple[Float, Float]:
+        """A (d, C) and b (C,): ``argmax(E @ A + b)`` of unit rows E is ``predict(E)``.
+
+        The columns of A with the entries of b are also C new prototypes and biases: any pipeline that
+        compares embeddings with text vectors adopts a place by swapping them in.
+        """
+        A, b = self._head
+        return A.copy(), b.copy()
+
+    @cached_property
+    def _head(self) -> tuple[Float, Float]:
+        head = self.W.astype(np.float64) @ self.prototypes.T.astype(np.float64)
+        head = head.astype(self.W.dtype)
+        # By columns, so that one clip meets each class in one run through memory.
+        return np.asfortranarray(head[:-1]), head[-1].copy()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one safetensors file, whole or not at all."""
+        from safetensors.numpy import save
+
+        card_json = {
+            name: getattr(self, name)
+            for name in (
+                "labels", "encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint",
+                "parameters", "facts",
+            )
+        }  # fmt: skip
+        payload = save(
+            {
+                "W": np.ascontiguousarray(self.W),
+                "prototypes": np.ascontiguousarray(self.prototypes),
+            },
+            {"format": FORMAT, "schema": str(SCHEMA), "card": json.dumps(card_json)},
+        )
+        with atomic_write(path) as file:
+            file.write(payload)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Adapter:
+        """Read and check an adapter; anything wrong is an :class:`AdapterError` that says what."""
+        metadata, tensors = _read(Path(path))
+        try:
+            fields = json.loads(metadata["card"])
+            labels = fields.pop("labels")
+            if not isinstance(labels, list) or not all(isinstance(x, str) for x in labels):
+                raise TypeError("the labels are not a list of strings")
+            text = ("encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint")
+            if not all(isinstance(fields[name], str) for name in text):
+                raise TypeError(f"{', '.join(text)} are not all strings")
+            if not isinstance(fields["parameters"], dict) or not isinstance(fields["facts"], dict):
+                raise TypeError("parameters and facts are not both objects")
+            _check(tensors["W"], tensors["prototypes"], tuple(labels), AdapterError)
+            return cls(tensors["W"], tensors["prototypes"], tuple(labels), **fields)
+        except (KeyError, TypeError, ValueError, AdapterError) as error:
+            missing = "lacks " if isinstance(error, KeyError) else ""
+            raise AdapterError(
+                f"{path} is damaged: {missing}{error}; calibrate the place again"
+            ) from None
+
+    def __str__(self) -> str:
+        return card.text(self)
+
+    def __repr__(self) -> str:
+        C, d = self.prototypes.shape
+        return f"Adapter(C={C}, d={d}, encoder={self.encoder!r}, place={self.facts.get('place')!r})"
+
+    def markdown(self) -> str:
+        """The card of this adapter as a Markdown page."""
+        return card.markdown(self)
+
+
+def _check(
+    W: Float, T: Float, labels: tuple[str, ...], error: type[InputError] | type[AdapterError]
+) -> None:
+    """Refuse parts that do not fit together or hold numbers that are none."""
+    for name, array in (("W", W), ("prototypes", T)):
+        if array.ndim != 2 or array.dtype not in (np.float32, np.float64):
+            raise error(f"{name} is {array.dtype} of shape {array.shape}; wanted a float matrix")
+        if not np.isfinite(array).all():
+            raise error(f"{name} contains NaN or infinity")
+    d = W.shape[1]
+    if W.shape[0] != d + 1 or T.shape[1] != d:
+        raise error(f"W {W.shape} and prototypes {T.shape} do not fit; wanted (d+1, d) and (C, d)")
+    if len(labels) != len(T):
+        raise error(f"{len(labels)} labels for {len(T)} prototypes")
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Metadata and tensors of a safetensors file after every check that needs no understanding."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise AdapterError(
+                f"{path} is oversized: {size} bytes, an adapter has at most {MAX_BYTES}"
+            )
+        payload = path.read_bytes()
+    except OSError as error:
+        raise AdapterError(f"cannot read {path}: {error.strerror or error}") from None
+    foreign = f"{path} is no PRISM adapter"
+    header_size = int.from_bytes(payload[:8], "little")
+    if len(payload) < 10 or payload[8:9] != b"{" or header_size > 2**27:
+        raise AdapterError(f"{foreign}: it is not a safetensors file")
+    if len(payload) < 8 + header_size:
+        raise AdapterError(f"{path} is truncated: its header is cut off; copy it anew")
+    try:
+        header = json.loads(payload[8 : 8 + header_size])
+        metadata = header.get("__metadata__", {})
+        ends = [v["data_offsets"][1] for k, v in header.items() if k != "__metadata__"]
+        wanted = 8 + header_size + max(ends, default=0)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        raise AdapterError(f"{foreign}: its header cannot be read") from None
+    if metadata.get("format") != FORMAT:
+        raise AdapterError(f"{foreign}: a safetensors file of another kind")
+    if len(payload) < wanted:
+        raise AdapterError(f"{path} is truncated: {len(payload)} of {wanted} bytes; copy it anew")
+    if len(payload) > wanted:
+        raise AdapterError(f"{path} is oversized: {len(payload) - wanted} bytes after its end")
+    if metadata.get("schema") != str(SCHEMA):
+        raise AdapterError(
+            f"{path} has schema {metadata.get('schema')}, this version reads {SCHEMA}; "
+            "update prism-audio or calibrate the place again"
+        )
+    try:
+        return metadata, load(payload)
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise AdapterError(f"{path} is damaged: {error}; copy it anew") from None

@@ -1,0 +1,299 @@
+"""PRISM with the face of a scikit-learn estimator.
+
+>>> model = PRISM(preset="paper").fit(E, prototypes=T)     # doctest: +SKIP
+>>> model.predict(E)                                       # doctest: +SKIP
+
+The constructor only stores. What was learnt ends in ``_``: ``adapter_``, ``labels_``, ``verdict_``,
+``diagnostics_``, ``parameters_``. The work is done by :func:`prism_audio.geometry.calibrate.calibrate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from prism_audio.errors import InputError
+from prism_audio.geometry.abr import apply_map, identity_map
+from prism_audio.geometry.calibrate import Calibration, calibrate, fold
+from prism_audio.geometry.confidence import confidence
+from prism_audio.geometry.guard import Verdict
+from prism_audio.geometry.parameters import Parameters
+from prism_audio.geometry.products import Float, product
+from prism_audio.geometry.released import calibrate_released
+from prism_audio.geometry.source import InMemory, Source
+from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
+from prism_audio.io.arrays import as_rows, is_torch
+from prism_audio.model.adapter import Adapter
+from prism_audio.out_of_core.chunks import Chunks, pick
+
+PRESETS: dict[str, Parameters] = {
+    # Algorithm 1 as printed.
+    "paper": Parameters(),
+    # What the authors' public script does; see geometry/released.py for how it differs.
+    "released": Parameters(),
+    # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
+    "default": Parameters(
+        rounds=8,
+        deflation="soft",
+        ridge_centre="identity",
+        compilation="composition",
+        prior_clips=1.0,
+        guard=True,
+    ),
+}
+
+# Rows that tell how scores are to be read; more would not change medians and means that matter.
+READ_ROWS = 1024
+
+
+class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn how a place bends an audio-text space from unlabelled embeddings, and undo it.
+
+    Parameters
+    ----------
+    preset : {"default", "paper", "released"}
+        The set of parameters to start from. ``default`` is recommended and guarded: where the batch
+        cannot carry a correction it stays zero-shot and says so. ``paper`` is Algorithm 1 as printed;
+        ``released`` is what the authors' public script does.
+    rounds, p, q, K, alpha, lam, eps, gamma, rho, prior_clips, softness : optional
+        Override a number of the preset; see :class:`prism_audio.geometry.parameters.Parameters`.
+    opca, deflation, pct, abr, car, ridge_centre, compilation, guard : optional
+        Override a component of the preset, for ablations and for ``car=True``.
+
+    Attributes
+    ----------
+    adapter_ : Adapter
+        The compiled correction: save it, fold it, export it.
+    verdict_ : Verdict
+        ``adapted``, ``shrunk`` or ``zero-shot``, with ``.reasons`` and ``.numbers``.
+    labels_ : (N,) array
+        Class of every row of the batch.
+    diagnostics_ : list of dict
+        For every round: gates, valid classes, scale, deflated rank, residual, condition number.
+    parameters_ : Parameters
+        The parameters in force.
+    n_features_in_ : int
+        Width d of the embeddings.
+    """
+
+    def __init__(
+        self,
+        preset: str = "default",
+        *,
+        rounds: int | None = None,
+        p: float | None = None,
+        q: float | None = None,
+        K: int | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        eps: float | None = None,
+        gamma: float | None = None,
+        rho: float | None = None,
+        prior_clips: float | None = None,
+        softness: float | None = None,
+        opca: bool | None = None,
+        deflation: str | None = None,
+        pct: bool | None = None,
+        abr: bool | None = None,
+        car: bool | None = None,
+        ridge_centre: str | None = None,
+        compilation: str | None = None,
+        guard: bool | None = None,
+    ) -> None:
+        self.preset = preset
+        self.rounds = rounds
+        self.p = p
+        self.q = q
+        self.K = K
+        self.alpha = alpha
+        self.lam = lam
+        self.eps = eps
+        self.gamma = gamma
+        self.rho = rho
+        self.prior_clips = prior_clips
+        self.softness = softness
+        self.opca = opca
+        self.deflation = deflation
+        self.pct = pct
+        self.abr = abr
+        self.car = car
+        self.ridge_centre = ridge_centre
+        self.compilation = compilation
+        self.guard = guard
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        prototypes: Any = None,
+        labels: Sequence[str] = (),
+    ) -> PRISM:
+        """Calibrate on embeddings ``X`` (N, d) with text ``prototypes`` (C, d).
+
+        Both are normalised in copies; the caller's arrays are only read. Rows of zeros (silence has
+        no direction) are left out of the calibration. ``y`` is ignored: there are no labels.
+        ``labels`` names the classes in the adapter. ``X`` may also be rows on disk or on a cluster:
+        what :func:`prism_audio.out_of_core.chunks.open_chunks` gives.
+        """
+        params = self._parameters()
+        self.__dict__.pop("growing_", None)
+        source, heard = self._rows(X)
+        self.n_features_in_ = source.shape[1]
+        if prototypes is None:
+            raise InputError(
+                "fit needs the text embeddings of the classes: fit(E, prototypes=T) with T (C, d)"
+            )
+        text, _ = as_rows(prototypes, "prototypes", self.n_features_in_)
+        if labels and len(labels) != len(text):
+            raise InputError(
+                f"{len(labels)} labels for {len(text)} prototypes; wanted one for each"
+            )
+        T = unit_rows(text.astype(source.dtype))
+        if not T.any(axis=1).all():
+            empty = np.flatnonzero(~T.any(axis=1)).tolist()
+            raise InputError(f"prototypes are all zero in rows {empty}; embed the labels again")
+        result = _calibrate(source, T, params, self.preset)
+        verdict = result.verdict
+
+        self.parameters_ = params
+        self.verdict_ = verdict
+        self.diagnostics_ = result.rounds
+        facts = {
+            "N": len(heard),
+            "d": self.n_features_in_,
+            "C": len(T),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "verdict": str(verdict),
+            "reasons": list(verdict.reasons),
+            "numbers": verdict.numbers,
+            "rounds": result.rounds,
+        }
+        adapter = Adapter(
+            result.W.astype(source.dtype),
+            T,
+            tuple(labels) or tuple(map(str, range(len(T)))),
+            parameters={"preset": self.preset, **params.as_dict()},
+        )
+        self.adapter_ = replace(adapter, facts=facts | _reading(adapter, source, verdict))
+        # Silence gets the class that the map gives to nothing at all.
+        self.labels_ = np.full(len(heard), fold(result.W, T)[-1].argmax())
+        self.labels_[heard] = result.labels
+        return self
+
+    def _rows(self, X: Any) -> tuple[Source, Mask]:
+        """The rows that have a direction, and which of all rows those are."""
+        if isinstance(X, Chunks):
+            return X, X.heard
+        rows, _ = as_rows(X, "X")
+        if not is_torch(X):
+            # Also remembers feature names, as scikit-learn wants.
+            validate_data(self, X, skip_check_array=True)
+        E = unit_rows(rows)
+        heard = row_norms(E) > 0
+        return InMemory(E if heard.all() else E[heard]), heard
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        prototypes: Any = None,
+        labels: Sequence[str] = (),
+    ) -> PRISM:
+        """Calibrate on embeddings ``X`` (n, d) together with those of all calls before.
+
+        ``prototypes`` and ``labels`` are taken from the first call. The result is that of one ``fit``
+        on everything, as long as ``incremental.CAPACITY`` rows hold it; then on a uniform
+        sample. For another capacity, or a place that changes, see
+        ``incremental.Growing``. A ``fit`` keeps no rows: what is added after it starts
+        anew, with prototypes.
+        """
+        from prism_audio.model.incremental import Growing
+
+        if hasattr(self, "growing_"):
+            self._fitted(X)
+            if prototypes is not None and not np.array_equal(
+                as_rows(prototypes, "prototypes")[0], self.growing_.prototypes
+            ):
+                raise InputError(
+                    "partial_fit was given other prototypes than at its first call; "
+                    "start a new model for other classes"
+                )
+        elif prototypes is None:
+            raise InputError("the first partial_fit needs the text embeddings: prototypes=T (C, d)")
+        growing = getattr(self, "growing_", None) or Growing(self, prototypes, labels)
+        growing.update(X)
+        if not (hasattr(self, "growing_") or is_torch(X)):
+            validate_data(self, X, skip_check_array=True)  # remembers feature names
+        learnt = {name: value for name, value in vars(growing.model_).items() if name[-1] == "_"}
+        self.__dict__.update(learnt, growing_=growing)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Corrected unit rows (N, d)."""
+        return self._fitted(X).transform(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Cosines (N, C) of the corrected rows to the prototypes."""
+        return self._fitted(X).scores(X)
+
+    def predict(self, X: Any) -> Any:
+        """Class index (N,) of every row."""
+        return self._fitted(X).predict(X)
+
+    def _fitted(self, X: Any) -> Adapter:
+        check_is_fitted(self)
+        rows, _ = as_rows(X, "X")
+        if rows.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {rows.shape[1]} features, but PRISM is expecting {self.n_features_in_} "
+                "features as input; embed with the encoder of the calibration"
+            )
+        if not is_torch(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.adapter_
+
+    def _parameters(self) -> Parameters:
+        if self.preset not in PRESETS:
+            raise InputError(
+                f"preset {self.preset!r} is unknown; choose one of {', '.join(PRESETS)}"
+            )
+        given = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name != "preset" and value is not None
+        }
+        try:
+            return replace(PRESETS[self.preset], **given).checked()
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+def _reading(adapter: Adapter, source: Source, verdict: Verdict) -> dict[str, Any]:
+    """How the scores of an adapter are to be read, from the rows that it was calibrated on."""
+    if not source.shape[0]:
+        return {}
+    rows, weight = pick(source, READ_ROWS), verdict.numbers.get("weight", 1.0)
+    # By the products of the calibration: NumPy's threads would hold up those of the next one.
+    zero_shot = product(rows, adapter.prototypes.T)
+    scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
+    return confidence(scores, zero_shot, weight)._asdict()
+
+
+def _calibrate(source: Source, T: Float, params: Parameters, preset: str) -> Calibration:
+    """The calibration that a preset asks for."""
+    N, d = source.shape
+    if not N:
+        verdict = Verdict("zero-shot", ("every row is silent",), {"clips": 0})
+        return Calibration(identity_map(d), np.empty(0, np.intp), verdict=verdict)
+    if preset == "released":
+        # The script knows no chunks; it holds several copies of all rows.
+        return calibrate_released(pick(source, N), T, params)
+    return calibrate(source, T, params)

@@ -1,0 +1,154 @@
+"""A place that is still being heard: calibration that grows with the clips, in bounded memory.
+
+    u_i   = i / memory + Exp(1)          drawn once, when clip i arrives
+    held  = {i : u_i >= t / memory}, at most the ``capacity`` largest of them
+
+Every clip draws how long it stays, so clip i is still held after t with probability
+exp(-(t - i) / memory), whatever the others do: a sample that forgets exponentially. Without forgetting
+(memory = infinity) the u_i are alike for all clips and the largest ``capacity`` of them are a uniform
+sample of everything that came. Which clips are held depends on the seed and their order alone, not on
+the chunks they came in.
+
+The ordinary calibration runs on the clips held. While all are, the result is that of one batch; and
+because that is guarded, a place starts as zero-shot with its first clip and improves from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from prism_audio.errors import InputError
+from prism_audio.geometry.products import Float, Float64
+from prism_audio.io.arrays import as_rows
+
+if TYPE_CHECKING:
+    from prism_audio.model.adapter import Adapter
+    from prism_audio.model.estimator import PRISM
+
+# 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample, so it should be large.
+CAPACITY = 16_384
+
+
+class Reservoir:
+    """A sample of bounded size of all rows that came, uniform or forgetting.
+
+    Parameters
+    ----------
+    capacity : int
+        Rows held at most.
+    memory : float, optional
+        Rows after which one is forgotten with probability 1 - 1/e; None forgets nothing.
+    seed : int
+        Of the draws.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+        The rows held, in the order in which they came.
+    seen : int
+        How many came.
+    """
+
+    def __init__(
+        self, capacity: int = CAPACITY, memory: float | None = None, seed: int = 0
+    ) -> None:
+        if capacity < 1:
+            raise InputError(f"capacity={capacity}; a reservoir holds at least one clip")
+        if memory is not None and not memory > 0:
+            raise InputError(f"memory={memory}; wanted a positive number of clips, or None")
+        self._capacity, self._memory = capacity, math.inf if memory is None else memory
+        self._random = np.random.default_rng(seed)
+        self._stay: Float64 = np.empty(0)
+        self.rows: Float = np.empty((0, 0), dtype=np.float32)
+        self.seen = 0
+
+    def add(self, rows: Float) -> None:
+        """Take in ``rows`` (n, d); the caller's array is copied from, never kept."""
+        arrival = self.seen + np.arange(len(rows))
+        self.seen += len(rows)
+        stay = arrival / self._memory + self._random.standard_exponential(len(rows))
+        stay = np.concatenate([self._stay, stay])
+        held = np.flatnonzero(stay >= (self.seen - 1) / self._memory)
+        if len(held) > self._capacity:
+            largest = np.argpartition(stay[held], -self._capacity)[-self._capacity :]
+            held = np.sort(held[largest])
+        before = len(self._stay)
+        old, new = held[held < before], rows[held[held >= before] - before]
+        kind = self.rows.dtype if before else rows.dtype
+        self.rows = np.concatenate([self.rows[old], new]).astype(kind) if before else new.copy()
+        self._stay = stay[held]
+
+
+class Growing:
+    """An adapter that is updated as clips of its place arrive.
+
+    >>> site = Growing(PRISM(), T, labels)                     # doctest: +SKIP
+    >>> for E_new in clips: adapter = site.update(E_new)       # doctest: +SKIP
+
+    Parameters
+    ----------
+    model : PRISM
+        What calibrates; it is cloned.
+    prototypes : (C, d) array
+        Text embeddings of the classes.
+    labels : sequence of str
+        Names of the classes.
+    capacity : int
+        Clips held at most. Beyond that the sample, not everything, is calibrated on.
+    memory : float, optional
+        Forgetting, for a place that changes: after so many clips one is forgotten with probability
+        1 - 1/e. About as many are held, and the guard wants some 14 for every class.
+    growth : float
+        Calibrate anew only when the clips since the last time exceed this fraction of those held.
+        With 0 every update does, and the adapter is always that of all clips held.
+    seed : int
+        Of the sample.
+
+    Attributes
+    ----------
+    model_ : PRISM
+        The model as last calibrated.
+    reservoir : Reservoir
+        The clips held, and how many came.
+    """
+
+    def __init__(
+        self,
+        model: PRISM,
+        prototypes: Any,
+        labels: Sequence[str] = (),
+        *,
+        capacity: int = CAPACITY,
+        memory: float | None = None,
+        growth: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not growth >= 0:
+            raise InputError(f"growth={growth}; wanted a fraction from 0 up")
+        self.model_ = clone(model)
+        self.prototypes = np.array(as_rows(prototypes, "prototypes")[0])
+        self.labels, self.growth = tuple(labels), growth
+        self.reservoir = Reservoir(capacity, memory, seed)
+        self._calibrated = 0
+
+    def update(self, E_new: Any) -> Adapter:
+        """Take in embeddings (n, d) of clips that came, and answer with the adapter now in force.
+
+        Its facts tell how many clips it was calibrated on (``N``) and how many had come (``seen``).
+        """
+        rows, _ = as_rows(E_new, "E_new", self.prototypes.shape[1])
+        self.reservoir.add(rows)
+        seen, held = self.reservoir.seen, self.reservoir.rows
+        if self._calibrated == 0 or seen - self._calibrated > self.growth * len(held):
+            self.model_.fit(held, prototypes=self.prototypes, labels=self.labels)
+            adapter = self.model_.adapter_
+            self.model_.adapter_ = replace(adapter, facts={**adapter.facts, "seen": seen})
+            self._calibrated = seen
+        now: Adapter = self.model_.adapter_
+        return now

@@ -1,0 +1,82 @@
+"""The classes to tell apart: their names, their text vectors, and where both come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prism_audio.errors import InputError
+from prism_audio.io.matrices import read_matrix
+from prism_audio.model.adapter import Adapter
+
+if TYPE_CHECKING:
+    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.prompts import PromptSet
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Labels with their prototypes.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The names of the classes.
+    prototypes : (C, d) array
+        Their text vectors.
+    encoder, encoder_fingerprint, prompts, prompts_fingerprint : str
+        Provenance, as in :class:`~prism_audio.model.adapter.Adapter`; empty where it is not known.
+    """
+
+    labels: tuple[str, ...]
+    prototypes: np.ndarray
+    encoder: str = ""
+    encoder_fingerprint: str = ""
+    prompts: str = ""
+    prompts_fingerprint: str = ""
+
+    @classmethod
+    def from_text(cls, encoder: Encoder, labels: Sequence[str], prompts: PromptSet) -> Vocabulary:
+        """The labels, put into prompts and embedded."""
+        from prism_audio.encoders.prompts import prototypes
+
+        return cls(
+            tuple(labels),
+            prototypes(encoder, labels, prompts),
+            encoder.id,
+            encoder.fingerprint,
+            prompts.name,
+            prompts.fingerprint,
+        )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], labels: Sequence[str] = ()) -> Vocabulary:
+        """Prototypes from a file of arrays; the labels from it too, unless they are given."""
+        found = read_matrix(path, "prototypes")
+        names = tuple(labels) or found.labels
+        if not names:
+            raise InputError(f"{path} names no classes; say them with --labels, one a prototype")
+        if len(names) != len(found.rows):
+            raise InputError(
+                f"{len(names)} labels for the {len(found.rows)} prototypes of {path}; "
+                "wanted one for each, in their order"
+            )
+        return cls(names, found.rows)
+
+    @classmethod
+    def of(cls, adapter: Adapter) -> Vocabulary:
+        """The classes of an adapter."""
+        return cls(adapter.labels, adapter.prototypes, **_provenance(adapter))
+
+    def adapter(self) -> Adapter:
+        """Plain zero-shot with these classes."""
+        return Adapter.zero_shot(self.prototypes, self.labels, **_provenance(self))
+
+
+def _provenance(of: Any) -> dict[str, str]:
+    names = ("encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint")
+    return {name: getattr(of, name) for name in names}

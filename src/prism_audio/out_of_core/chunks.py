@@ -1,0 +1,177 @@
+"""A source of rows larger than memory: every pass reads a chunk, works on it, and forgets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import starmap
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.errors import InputError
+from prism_audio.geometry.products import BLOCK_ROWS, Float, row_blocks
+from prism_audio.geometry.source import Answer, Notes, Source, Work, merge
+from prism_audio.geometry.sphere import Mask, unit_rows
+from prism_audio.io.arrays import refuse_non_finite, regrouped
+from prism_audio.io.row_files import Held, Table
+
+# 8 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
+# larger pieces go back to the system, and getting them anew takes longer than reading them.
+CHUNK_ROWS = 4096
+
+
+class Span(NamedTuple):
+    """A chunk: rows from ``start`` to ``stop`` of a table, and whether they have unit length."""
+
+    start: int
+    stop: int
+    unit: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Rows of a table as a source; :func:`open_chunks` makes one.
+
+    Attributes
+    ----------
+    table : Table
+        The rows on disk.
+    spans : tuple of Span
+        The chunks, which cover the table.
+    heard : (N,) array of bool
+        Rows with a direction. The others (silence) are left out of every pass.
+    dtype : dtype
+        The float type in which rows are shown.
+    """
+
+    table: Table
+    spans: tuple[Span, ...]
+    heard: Mask
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.heard.sum()), self.table.shape[1]
+
+    def scan(self, work: Work, *notes: Notes) -> Answer:
+        # The blocks are those of an array in memory, whatever the chunks: so are the last digits.
+        blocks = regrouped(starmap(self.read, self.parts()), BLOCK_ROWS)
+        rows = row_blocks(self.shape[0])
+        return merge(
+            work(E, *(note[at] for note in notes)) for at, E in zip(rows, blocks, strict=True)
+        )
+
+    def parts(self) -> Iterator[tuple[Span, Mask]]:
+        """Every chunk, and which of its rows are heard."""
+        return ((span, self.heard[span.start : span.stop]) for span in self.spans)
+
+    def read(self, span: Span, heard: Mask) -> Float:
+        """The heard rows of a chunk, of unit length."""
+        E = self.table.read(span.start, span.stop)
+        if not heard.all():
+            E = E[heard]
+        if not span.unit:
+            E = unit_rows(E)
+        return E.astype(self.dtype, copy=False)
+
+    def astype(self, dtype: Any) -> Chunks:
+        return replace(self, dtype=np.dtype(dtype))
+
+    def only(self, chosen: Mask) -> Source:
+        return Marked(self, chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """Some rows of another source, which is read whole."""
+
+    source: Source
+    chosen: Mask
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.chosen.sum()), self.source.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.source.dtype
+
+    def scan(self, work: Work, *notes: Notes) -> Answer:
+        spread = []
+        for note in notes:
+            full = np.zeros((len(self.chosen), *note.shape[1:]), note.dtype)
+            full[self.chosen] = note
+            spread.append(full)
+        return self.source.scan(partial(_of_marked, work), self.chosen, *spread)
+
+    def astype(self, dtype: Any) -> Marked:
+        return Marked(self.source.astype(dtype), self.chosen)
+
+    def only(self, chosen: Mask) -> Marked:
+        both = np.zeros_like(self.chosen)
+        both[self.chosen] = chosen
+        return Marked(self.source, both)
+
+
+def open_chunks(table: Table | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
+    """A table, or an array, as a source; read once to find silence and what is no number.
+
+    Parameters
+    ----------
+    table : Table or array
+        The rows.
+    rows : int
+        Rows a chunk; memory grows with it, the result does not change.
+    """
+    if not isinstance(table, Table):
+        table = Table([Held(table)])
+    bounds = cut(table.shape[0], rows)
+    return gathered(table, bounds, [look(table, *bound) for bound in bounds])
+
+
+def cut(N: int, rows: int) -> list[tuple[int, int]]:
+    """Where chunks of ``rows`` rows begin and end."""
+    if rows < 1:
+        raise InputError(f"chunks of {rows} rows were asked for; a chunk takes at least one")
+    return [(start, min(start + rows, N)) for start in range(0, N, rows)]
+
+
+def look(table: Table, start: int, stop: int) -> tuple[Mask, bool]:
+    """Which rows of a chunk have a direction, and whether those have unit length to rounding."""
+    E = table.read(start, stop)
+    refuse_non_finite(E, f"{table.name}, counted from row {start},")
+    heard = np.asarray(E.any(axis=1))
+    if not heard.all():
+        E = E[heard]
+    return heard, unit_rows(E) is E
+
+
+def gathered(
+    table: Table, bounds: list[tuple[int, int]], looks: Iterable[tuple[Mask, bool]]
+) -> Chunks:
+    """The source, from what was seen in each of its chunks."""
+    masks, units = zip(*looks, strict=True)
+    spans = tuple(Span(*bound, unit) for bound, unit in zip(bounds, units, strict=True))
+    return Chunks(table, spans, np.concatenate(masks), table.dtype)
+
+
+def pick(source: Source, most: int, seed: int = 0) -> Float:
+    """At most so many rows of a source, drawn evenly, in their order."""
+    N, _ = source.shape
+    chosen = np.ones(N, dtype=bool)
+    if most < N:
+        chosen[:] = False
+        chosen[np.random.default_rng(seed).choice(N, most, replace=False)] = True
+    rows: Float = source.scan(_picked, chosen).rows[0]
+    return rows
+
+
+def _of_marked(work: Work, E: Float, chosen: Mask, *notes: Notes) -> Answer:
+    return work(E[chosen], *(note[chosen] for note in notes))
+
+
+def _picked(E: Float, chosen: Mask) -> Answer:
+    return Answer((E[chosen],))

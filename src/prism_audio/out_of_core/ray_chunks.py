@@ -1,0 +1,90 @@
+"""The passes of a calibration as tasks of a Ray cluster.
+
+A task reads one chunk, works on it and sends back a state of a few megabytes. It keeps nothing and
+changes nothing, so that of a worker that dies is simply done again by another. The rows must be where
+every machine of the cluster finds them under the same path.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from prism_audio.geometry.products import BLOCK_ROWS
+from prism_audio.geometry.source import Answer, Notes, Work, merge, scan_blocks
+from prism_audio.geometry.sphere import Mask
+from prism_audio.io.row_files import Table
+from prism_audio.out_of_core.chunks import Chunks, Span, cut, gathered, look
+from prism_audio.out_of_core.cluster import connect
+
+# Rows a task: to send for a worker and to wait for it costs milliseconds.
+TASK_ROWS = 65_536
+# Tasks that are under way for every core: one that works, one that waits for it.
+AHEAD = 2
+
+
+@dataclass(frozen=True, eq=False)
+class RayChunks(Chunks):
+    """Chunks whose passes run on the cluster that this process is connected to."""
+
+    def scan(self, work: Work, *notes: Notes) -> Answer:
+        ray: Any = import_module("ray")
+        shared = ray.put((self, work))
+        calls = []
+        begin = 0
+        for span, heard in self.parts():
+            end = begin + int(heard.sum())
+            if end > begin:
+                calls.append((shared, span, heard, *(note[begin:end] for note in notes)))
+            begin = end
+        return merge(on_cluster(_scan, calls))
+
+
+def open_ray_chunks(table: Table, rows: int = TASK_ROWS, address: str | None = None) -> RayChunks:
+    """A table as a source whose passes run on a cluster.
+
+    Parameters
+    ----------
+    table : Table
+        Rows in files that every worker reaches.
+    rows : int
+        Rows a task; at least a block of the calibration, so that the last digits are those of rows
+        in memory.
+    address : str, optional
+        The cluster; by default one of this machine's cores is started.
+    """
+    connect(address)
+    rows = -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS
+    bounds = cut(table.shape[0], rows)
+    found = gathered(table, bounds, on_cluster(look, [(table, *bound) for bound in bounds]))
+    # Cut anew so that tasks work on the blocks that one process would work on: silence counts not.
+    starts = np.flatnonzero(found.heard)[::rows].tolist() or [0]
+    ends = [*starts[1:], table.shape[0]]
+    unit = all(span.unit for span in found.spans)
+    spans = tuple(Span(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
+    return RayChunks(table, spans, found.heard, found.dtype)
+
+
+def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """The results of all calls, in order; a few are under way at a time."""
+    ray: Any = import_module("ray")
+    task = ray.remote(max_retries=-1)(function)
+    most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    away: deque[Any] = deque()
+    for call in calls:
+        away.append(task.remote(*call))
+        if len(away) > most:
+            yield ray.get(away.popleft())
+    while away:
+        yield ray.get(away.popleft())
+
+
+def _scan(shared: tuple[Chunks, Work], span: Span, heard: Mask, *notes: Notes) -> Answer:
+    """A pass over one chunk, on a worker."""
+    chunks, work = shared
+    return scan_blocks(chunks.read(span, heard), work, notes)

@@ -1,0 +1,1 @@
+"""Embeddings of a folder on disk, resumable."""

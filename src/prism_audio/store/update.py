@@ -1,0 +1,218 @@
+"""Bring a store up to date with a folder: embed what is new or changed, and nothing else.
+
+A recording counts as done if size and time of change are those on record; if only the time differs,
+its content decides, by hash. What failed before is tried again, after everything else, so that
+earlier failures do not shift the groups in which new recordings are embedded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from prism_audio.datasets.folder import audio_files, nothing_found
+from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.embedding.engine import GROUP_FILES, Clip, Failure, embed_files
+from prism_audio.store.shards import Entry
+from prism_audio.store.store import Settings
+from prism_audio.store.writer import StoreWriter
+
+
+class Progress(Protocol):
+    """Who wants to watch a run."""
+
+    def begin(self, files: int, size: int) -> None:
+        """So many files of so many bytes are to be done."""
+
+    def audio(self, seconds: float) -> None:
+        """So many more seconds of sound were embedded."""
+
+    def file(self, size: int) -> None:
+        """One more file, of so many bytes, is done or has failed."""
+
+
+class Embedding(Protocol):
+    """A way from files to results, as ``embed_files`` is one."""
+
+    def __call__(
+        self,
+        files: Iterable[Path],
+        encoder: Encoder,
+        *,
+        per_window: bool,
+        workers: int | None,
+        group_files: int,
+        on_audio: Callable[[float], None],
+    ) -> Generator[Clip | Failure, None, None]:
+        """One result a file, in the order of ``files``; those of a group become a shard."""
+        ...
+
+
+class Silent:
+    """The progress that nobody watches."""
+
+    def begin(self, files: int, size: int) -> None: ...
+
+    def audio(self, seconds: float) -> None: ...
+
+    def file(self, size: int) -> None: ...
+
+
+@dataclass
+class Report:
+    """What a run did: counts of files, seconds of sound, and the failures.
+
+    Attributes
+    ----------
+    found, skipped, embedded : int
+        Files in the folder; those already done; those embedded now.
+    kept : int
+        Files in the store that the folder no longer has; their rows stay.
+    seconds : float
+        Sound embedded now.
+    failures : list of Failure
+        Files that could not be embedded, this time or again.
+    """
+
+    found: int = 0
+    skipped: int = 0
+    embedded: int = 0
+    kept: int = 0
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+
+
+def update_store(
+    folder: str | Path,
+    out: str | Path,
+    encoder: Encoder,
+    *,
+    row: str = "clip",
+    workers: int | None = None,
+    shard: int = GROUP_FILES,
+    progress: Progress | None = None,
+    embed: Embedding = embed_files,
+) -> Report:
+    """Embed the recordings below ``folder`` into the store ``out``, skipping what is done.
+
+    Parameters
+    ----------
+    folder, out : path
+        Recordings, and the store: a new folder, or one that an earlier run has filled.
+    encoder : Encoder
+        What embeds them.
+    row : str
+        ``clip`` for a row a recording, ``window`` for a row a window.
+    workers : int, optional
+        Threads that decode; by default one for every core.
+    shard : int
+        Write to the disk after this many files (or half an hour of sound). The process may die at
+        any instant: at most this much work is lost.
+    progress : Progress, optional
+        Told how it goes.
+    embed : Embedding
+        Who does the work: by default threads of this process.
+
+    Returns
+    -------
+    Report
+    """
+    folder, progress = Path(folder), progress or Silent()
+    report = Report()
+    files = audio_files(
+        folder, lambda path, error: report.failures.append(Failure(path, str(error.strerror)))
+    )
+    if not files and not report.failures:
+        raise nothing_found(folder)
+    with StoreWriter(Path(out), Settings.of(encoder, row), folder) as writer:
+        known = writer.store.files
+        state = {path: _stamp(path, path.relative_to(folder).as_posix()) for path in files}
+        fresh, again = [], []
+        for path, stamp in state.items():
+            entry = known.get(stamp.path)
+            if entry is None or _changed(path, stamp, entry):
+                fresh.append(path)
+            elif entry.reason:
+                again.append(path)
+        report.found, report.skipped = len(files), len(files) - len(fresh) - len(again)
+        report.kept = len(known.keys() - {stamp.path for stamp in state.values()})
+        sizes = [max(0, state[path].size) for path in (*fresh, *again)]
+        progress.begin(len(sizes), sum(sizes))
+        for todo in (fresh, again):
+            results = embed(
+                todo,
+                encoder,
+                per_window=row == "window",
+                workers=workers,
+                group_files=shard,
+                on_audio=progress.audio,
+            )
+            with closing(results):
+                for _, group in groupby(results, key=lambda result: result.group):
+                    _append(writer, group, state, encoder, report, progress)
+    return report
+
+
+def _append(
+    writer: StoreWriter,
+    group: Iterable[Clip | Failure],
+    state: dict[Path, Entry],
+    encoder: Encoder,
+    report: Report,
+    progress: Progress,
+) -> None:
+    """Write one group of results as one shard."""
+    entries: list[Entry] = []
+    rows, start, end = [np.empty((0, encoder.dim), np.float32)], [np.empty(0)], [np.empty(0)]
+    for result in group:
+        stamp = state[result.path]
+        content = _content(result.path, stamp) if isinstance(result, Clip) else ""
+        if isinstance(result, Clip) and not content:
+            reason = "it changed while it was being embedded; run the same command again"
+            result = Failure(result.path, reason)
+        if isinstance(result, Failure):
+            entries.append(stamp._replace(reason=result.reason))
+            report.failures.append(result)
+        else:
+            entries.append(stamp._replace(sha256=content, rows=len(result.start)))
+            rows.append(result.rows(encoder))
+            start.append(result.start)
+            end.append(result.end)
+            report.embedded += 1
+            report.seconds += result.seconds
+        progress.file(max(0, stamp.size))
+    # A file that fails as it failed before is no news, and must not grow the store at every run.
+    if any(writer.store.files.get(entry.path) != entry for entry in entries):
+        writer.append(entries, np.concatenate(rows), np.concatenate(start), np.concatenate(end))
+
+
+def _stamp(path: Path, name: str) -> Entry:
+    try:
+        found = path.stat()
+    except OSError:  # gone, or a link to nothing; the decoder will say so
+        return Entry(name, -1, 0)
+    return Entry(name, found.st_size, found.st_mtime_ns)
+
+
+def _changed(path: Path, stamp: Entry, entry: Entry) -> bool:
+    """Whether a file is another than the one on record."""
+    if (stamp.size, stamp.mtime_ns) == (entry.size, entry.mtime_ns):
+        return False
+    return stamp.size != entry.size or _content(path, stamp) != entry.sha256
+
+
+def _content(path: Path, stamp: Entry) -> str:
+    """The hash of a file's content; empty if it is no longer the file that was stamped."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+    return digest if _stamp(path, stamp.path) == stamp else ""

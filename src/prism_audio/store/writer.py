@@ -1,0 +1,167 @@
+"""The one process that may add to a store."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.encoders.base import Float32
+from prism_audio.store.shards import (
+    TEMPORARY,
+    Entry,
+    StoreError,
+    write_atomically,
+    write_shard,
+)
+from prism_audio.store.store import (
+    SETTINGS_FILE,
+    Settings,
+    Store,
+    read_description,
+    shard_files,
+)
+
+LOCK_FILE = ".lock"
+
+
+class StoreWriter:
+    """A store held for writing; use it in a ``with`` statement.
+
+    On entering, the folder is made if it is not there, what a killed run left unfinished is
+    removed, and every other writer is kept out until the ``with`` ends or the process dies.
+
+    Parameters
+    ----------
+    path : Path
+        The store's folder: new, empty, or a store with the same settings.
+    settings : Settings
+        What its rows are.
+    source : Path
+        The folder whose recordings it holds. A store holds one: paths are relative to it.
+
+    Attributes
+    ----------
+    store : Store
+        What was there when writing began.
+    """
+
+    store: Store
+
+    def __init__(self, path: Path, settings: Settings, source: Path) -> None:
+        self.path, self.settings, self.source = path, settings, source.resolve()
+        self._lock: IO[bytes] | None = None
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        _make_folder(self.path)
+        self._lock = _lock(self.path)
+        try:
+            for leftover in self.path.glob(f".*{TEMPORARY}"):
+                leftover.unlink(missing_ok=True)
+            self._agree()
+            self.store = Store.open(self.path)
+        except BaseException:
+            self._lock.close()
+            raise
+        written = shard_files(self.path)
+        self._number = int(written[-1].stem.partition("-")[2]) if written else 0
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._lock:
+            self._lock.close()
+
+    def append(
+        self,
+        entries: list[Entry],
+        embeddings: Float32,
+        start: NDArray[np.float64],
+        end: NDArray[np.float64],
+    ) -> None:
+        """Add a shard; when this returns it is on the disk for good."""
+        self._number += 1
+        path = self.path / f"shard-{self._number:08d}.safetensors"
+        write_shard(path, asdict(self.settings), entries, embeddings, start, end)
+
+    def _agree(self) -> None:
+        """Settle with ``store.json`` that these rows belong into this folder."""
+        if (self.path / SETTINGS_FILE).exists():
+            found = read_description(self.path)
+            self._refuse_other_settings(Settings.read(found, self.path / SETTINGS_FILE))
+            source = Path(found.get("source", self.source))
+            if source == self.source:
+                return
+            # A folder that is gone was moved; one that is still there is another folder.
+            if source.is_dir():
+                raise StoreError(
+                    f"{self.path} holds the embeddings of {source}, not of {self.source}; give "
+                    "this folder another output, or embed the folder that contains both"
+                )
+        description = {**asdict(self.settings), "source": str(self.source)}
+        text = json.dumps(description, indent=2) + "\n"
+        write_atomically(self.path / SETTINGS_FILE, text.encode())
+
+    def _refuse_other_settings(self, found: Settings) -> None:
+        if found != self.settings:
+            raise StoreError(
+                f"{self.path} was made with other settings than were asked for now ("
+                f"{'; '.join(found.differences(self.settings))}); ask for the same, or give "
+                "another output folder"
+            )
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        ours = re.compile(rf"\.lock|\..*{re.escape(TEMPORARY)}")
+        foreign = [name for name in os.listdir(path) if not ours.fullmatch(name)]
+    except OSError as error:
+        raise StoreError(
+            f"cannot use {path} as an output folder: {error.strerror or error}; give another one"
+        ) from error
+    if foreign and SETTINGS_FILE not in foreign:
+        raise StoreError(
+            f"{path} is neither empty nor a store of embeddings (it holds {foreign[0]}); "
+            "give a new folder"
+        )
+
+
+def _lock(folder: Path) -> IO[bytes]:
+    """Hold the folder until the file that is returned is closed, if only by the process' death."""
+    try:
+        file = (folder / LOCK_FILE).open("wb")
+    except OSError as error:
+        raise StoreError(f"cannot write in {folder}: {error.strerror or error}") from error
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Some network file systems know no locks; they lose the guard, not the use.
+        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return file
+        file.close()
+        raise StoreError(
+            f"another process is writing to {folder}; wait for it, or give another output folder"
+        ) from error
+    return file

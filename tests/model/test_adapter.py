@@ -1,0 +1,177 @@
+"""The artefact: what it computes, and that its file is whole, checked and safe."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+from prism_audio import PRISM, Adapter, PrismError
+from prism_audio.errors import AdapterError
+from prism_audio.geometry.guard import Verdict
+from tests.helpers.problems import problem
+
+
+@pytest.fixture
+def fitted():
+    E, T, _ = problem(600, 32, 5, dtype=np.float32)
+    model = PRISM("paper", K=6).fit(E, prototypes=T, labels=["dog bark", "é|\"'", "c", "d", "e"])
+    return model.adapter_, E
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    return fitted[0].save(tmp_path / "site.safetensors")
+
+
+def test_transform_and_scores_are_the_equations(fitted):
+    adapter, E = fitted
+    X = np.hstack([E, np.ones((len(E), 1))]).astype(np.float64) @ adapter.W
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    np.testing.assert_allclose(adapter.transform(E), X, atol=1e-5)
+    np.testing.assert_allclose(adapter.scores(E), X @ adapter.prototypes.T, atol=1e-5)
+
+
+def test_a_clip_alone_is_a_clip_in_a_batch(fitted):
+    adapter, E = fitted
+    together = adapter.predict(E)
+    assert [adapter.predict_one(e) for e in E] == together.tolist()
+    assert [int(adapter.predict(e[None])[0]) for e in E] == together.tolist()
+    np.testing.assert_allclose(
+        np.vstack([adapter.scores(e[None]) for e in E[:50]]), adapter.scores(E)[:50], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int64])
+def test_one_clip_of_any_type(fitted, dtype):
+    adapter, E = fitted
+    e = (E[3] * 100).astype(dtype)
+    assert adapter.predict_one(e) == adapter.predict(e[None])[0]
+    assert adapter.predict_one(e.tolist()) == adapter.predict(e[None])[0]
+
+
+def test_a_silent_clip_gets_the_label_of_the_bias(fitted):
+    adapter, _ = fitted
+    silence = np.zeros(32, dtype=np.float32)
+    wanted = np.argmax(adapter.W[-1] @ adapter.prototypes.T)
+    assert adapter.predict_one(silence) == wanted
+    assert adapter.predict(silence[None])[0] == wanted
+    assert np.argmax(adapter.scores(silence[None])) == wanted
+
+
+def test_one_clip_of_a_wrong_shape_or_not_finite_is_refused(fitted):
+    adapter, E = fitted
+    with pytest.raises(PrismError, match=r"wanted one embedding of shape \(32,\)"):
+        adapter.predict_one(E[:2])
+    with pytest.raises(PrismError, match="NaN"):
+        adapter.predict_one(np.full(32, np.nan, dtype=np.float32))
+
+
+def test_a_file_gives_back_everything(fitted, saved):
+    adapter, E = fitted
+    again = Adapter.load(saved)
+    for name in ("labels", "encoder", "parameters", "facts", "prompts"):
+        assert getattr(again, name) == getattr(adapter, name)
+    np.testing.assert_array_equal(again.W, adapter.W)
+    np.testing.assert_array_equal(again.predict(E), adapter.predict(E))
+    assert again.facts["N"] == 600
+    assert again.facts["verdict"] == "adapted"
+
+
+def test_zero_shot_adapters_change_nothing():
+    E, T, _ = problem(50, 16, 3, dtype=np.float32)
+    adapter = Adapter.zero_shot(T, ["a", "b", "c"], encoder="x")
+    np.testing.assert_allclose(adapter.transform(E), E, atol=1e-7)
+    np.testing.assert_array_equal(adapter.predict(E), np.argmax(E @ T.T, axis=1))
+
+
+def test_saving_replaces_whole_files_only(fitted, tmp_path, monkeypatch):
+    adapter, _ = fitted
+    path = adapter.save(tmp_path / "site.safetensors")
+    before = path.read_bytes()
+
+    def full_disk(fd):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(PrismError, match="No space left"):
+        adapter.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["site.safetensors"]
+    with pytest.raises(PrismError, match="cannot write"):
+        adapter.save(tmp_path / "missing" / "site.safetensors")
+
+
+def test_every_truncation_is_noticed(saved, tmp_path):
+    payload = saved.read_bytes()
+    cut = tmp_path / "cut.safetensors"
+    for length in [*range(0, 64), *range(64, len(payload), 211), len(payload) - 1]:
+        cut.write_bytes(payload[:length])
+        with pytest.raises(AdapterError, match=r"truncated|not a safetensors|cannot be read"):
+            Adapter.load(cut)
+
+
+def rewritten(saved, tmp_path, tensors=None, **metadata):
+    payload = saved.read_bytes()
+    size = struct.unpack("<Q", payload[:8])[0]
+    header = json.loads(payload[8 : 8 + size])["__metadata__"] | metadata
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(save(load(payload) | (tensors or {}), header))
+    return path
+
+
+def test_every_defect_has_its_message(saved, tmp_path):
+    def refused(match, **change):
+        with pytest.raises(AdapterError, match=match):
+            Adapter.load(rewritten(saved, tmp_path, **change))
+
+    W = load(saved.read_bytes())["W"]
+    refused("W contains NaN", tensors={"W": np.where(np.eye(33, 32) > 0, np.nan, W)})
+    refused("do not fit", tensors={"W": W[:-1]})
+    refused("do not fit", tensors={"prototypes": np.ones((5, 31), dtype=np.float32)})
+    refused("5 labels for 4", tensors={"prototypes": np.ones((4, 32), dtype=np.float32)})
+    refused("wanted a float matrix", tensors={"W": W.astype(np.int32)})
+    refused("of another kind", format="something")
+    refused("schema 99", schema="99")
+    refused("damaged", card="{")
+    refused("lacks 'labels'", card="{}")
+    refused("list of strings", card='{"labels": [1, 2]}')
+
+
+def test_foreign_and_missing_files(tmp_path, saved):
+    path = tmp_path / "x"
+    for content in (b"", b"hello", b"\x80\x04pickle" * 50, b"RIFF" + bytes(100)):
+        path.write_bytes(content)
+        with pytest.raises(AdapterError, match="not a safetensors file"):
+            Adapter.load(path)
+    path.write_bytes(saved.read_bytes() + b"more")
+    with pytest.raises(AdapterError, match="oversized: 4 bytes after its end"):
+        Adapter.load(path)
+    with pytest.raises(AdapterError, match="No such file"):
+        Adapter.load(tmp_path / "nowhere")
+    with open(path, "wb") as file:  # sparse: takes no room on the disk
+        file.truncate(2**30 + 1)
+    with pytest.raises(AdapterError, match="oversized"):
+        Adapter.load(path)
+
+
+def test_the_card_reads_well(fitted):
+    adapter, _ = fitted
+    text, page = str(adapter), adapter.markdown()
+    for part in ("adapted", "600 clips", "dog bark", "lam=0.01"):
+        assert part in text
+        assert part in page
+    assert "é\\|" in page, "a bar in a label must not end the table cell"
+    assert "C=5, d=32" in repr(adapter)
+
+
+def test_a_verdict_is_its_word_with_reasons():
+    verdict = Verdict("shrunk", ("few clips",), {"weight": 0.5})
+    assert verdict == "shrunk"
+    assert verdict.reasons == ("few clips",)
+    with pytest.raises(ValueError, match="not 'perhaps'"):
+        Verdict("perhaps")

@@ -1,0 +1,215 @@
+"""A place that grows: the same as one batch, in bounded memory, and forgetting where it is asked to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prism_audio import PRISM, PrismError
+from prism_audio.model.incremental import Growing, Reservoir
+from tests.helpers.problems import problem, unit
+
+
+def numbered(n, start=0):
+    """Rows that say when they came."""
+    return np.arange(start, start + n, dtype=np.float32)[:, None]
+
+
+def filled(n, chunk, **settings):
+    reservoir = Reservoir(**settings)
+    for at in range(0, n, chunk):
+        reservoir.add(numbered(min(chunk, n - at), at))
+    return reservoir
+
+
+@pytest.mark.parametrize("memory", [None, 150.0])
+def test_what_is_held_does_not_depend_on_the_chunks(memory):
+    wanted = filled(1000, 1000, capacity=120, memory=memory, seed=3).rows
+    for chunk in (1, 7, 64, 333):
+        got = filled(1000, chunk, capacity=120, memory=memory, seed=3)
+        np.testing.assert_array_equal(got.rows, wanted)
+        assert got.seen == 1000
+    assert (np.diff(wanted[:, 0]) > 0).all(), "rows are in the order in which they came"
+
+
+@pytest.mark.parametrize("memory", [None, 1e9])
+def test_all_are_held_while_they_fit(memory):
+    np.testing.assert_array_equal(filled(500, 9, capacity=500, memory=memory).rows, numbered(500))
+
+
+def test_the_bound_holds_at_every_moment_and_nothing_of_the_caller_is_kept():
+    reservoir = Reservoir(capacity=100)
+    for at in range(0, 5000, 37):
+        rows = numbered(37, at)
+        reservoir.add(rows)
+        assert len(reservoir.rows) == min(100, at + 37)
+        assert reservoir.rows.base is None
+        assert not np.shares_memory(reservoir.rows, rows)
+    reservoir.add(numbered(4000))
+    assert len(reservoir.rows) == 100
+
+
+def test_without_forgetting_the_sample_is_uniform():
+    arrivals = np.concatenate(
+        [filled(1000, 100, capacity=50, seed=seed).rows[:, 0] for seed in range(40)]
+    )
+    counts = np.bincount((arrivals // 100).astype(int), minlength=10)
+    # 2000 draws, 200 expected in each tenth; 5 standard deviations are 67.
+    assert np.abs(counts - 200).max() < 67
+
+
+def test_forgetting_is_exponential_in_age():
+    ages = 20_000 - filled(20_000, 500, capacity=10**6, memory=2000.0).rows[:, 0]
+    for low, high in ((0, 500), (500, 1500), (1500, 3000), (3000, 6000), (6000, 12_000)):
+        expected = 2000 * (np.exp(-low / 2000) - np.exp(-high / 2000))
+        got = np.sum((ages > low) & (ages <= high))
+        assert abs(got - expected) < 5 * np.sqrt(expected), (low, high)
+
+
+def test_a_full_reservoir_forgets_the_older_first():
+    arrivals = filled(4000, 100, capacity=200, memory=1000.0).rows[:, 0]
+    assert len(arrivals) == 200
+    assert np.mean(arrivals > 3000) > 0.6
+    assert arrivals.min() > 0
+
+
+def test_the_seed_decides():
+    def draw(seed):
+        return filled(1000, 50, capacity=100, seed=seed).rows
+
+    np.testing.assert_array_equal(draw(1), draw(1))
+    assert not np.array_equal(draw(1), draw(2))
+
+
+@pytest.mark.parametrize("chunk", [1, 13, 150, 400])
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_arriving_in_chunks_equals_one_batch(chunk, preset):
+    E, T, _ = problem(150 if chunk == 1 else 400, 24, 4, dtype=np.float32)
+    model = PRISM(preset, K=5)
+    site = Growing(model, T, list("abcd"))
+    for at in range(0, len(E), chunk):
+        adapter = site.update(E[at : at + chunk])
+    wanted = PRISM(preset, K=5).fit(E, prototypes=T, labels=list("abcd"))
+    np.testing.assert_array_equal(adapter.W, wanted.adapter_.W)
+    np.testing.assert_array_equal(site.model_.labels_, wanted.labels_)
+    assert adapter.labels == ("a", "b", "c", "d")
+    assert adapter.facts["N"] == adapter.facts["seen"] == len(E)
+    assert not hasattr(model, "adapter_"), "the caller's model is left alone"
+
+
+def test_a_place_starts_as_zero_shot_and_ends_adapted():
+    E, T, truth = problem(600, 32, 5)
+    site = Growing(PRISM(), T)
+    first = site.update(E[:1])
+    assert first.facts["verdict"] == "zero-shot"
+    np.testing.assert_array_equal(first.predict(E), np.argmax(E @ T.T, axis=1))
+    weights = []
+    for at in range(1, 600, 60):
+        adapter = site.update(E[at : at + 60])
+        weights.append(adapter.facts["numbers"]["weight"])
+    assert (np.diff(weights) > -0.05).all()
+    assert adapter.facts["verdict"] == "adapted"
+    assert np.mean(adapter.predict(E) == truth) > np.mean(first.predict(E) == truth)
+
+
+def test_beyond_the_capacity_labels_stay_those_of_the_batch():
+    E, T, _ = problem(6000, 32, 5, dtype=np.float32)
+    site = Growing(PRISM(), T, capacity=2000)
+    for at in range(0, 6000, 500):
+        adapter = site.update(E[at : at + 500])
+    assert len(site.reservoir.rows) == adapter.facts["N"] == 2000
+    assert adapter.facts["seen"] == 6000
+    assert np.mean(adapter.predict(E) == PRISM().fit(E, prototypes=T).labels_) > 0.99
+
+
+def places(T, seed, N=800):
+    """Rows of the classes of ``T`` in two places that bend the space in opposite ways."""
+    rng = np.random.default_rng(seed)
+    C, d = T.shape
+    bend = rng.standard_normal((C, d))  # what a place adds to each class
+    for sign in (1, -1):
+        truth = rng.permutation(np.arange(N) % C)
+        rows = T[truth] + 0.11 * sign * bend[truth] + 0.2 * rng.standard_normal((N, d)) / np.sqrt(d)
+        yield unit(rows), truth
+
+
+def test_with_forgetting_the_answer_follows_a_change_of_place():
+    T = problem(1, 32, 6)[1]
+    (old, _), (new, _) = places(T, 0)
+    wanted = PRISM().fit(new, prototypes=T).decision_function(new)
+
+    def distance(memory):
+        site = Growing(PRISM(), T, memory=memory)
+        for at in range(0, 800, 200):
+            site.update(old[at : at + 200])
+        for at in range(0, 800, 200):
+            adapter = site.update(new[at : at + 200])
+        return np.mean(np.abs(adapter.scores(new) - wanted))
+
+    assert distance(200.0) < 0.7 * distance(None)
+
+
+def test_growth_spares_calibrations():
+    E, T, _ = problem(400, 16, 4)
+    site = Growing(PRISM(), T, growth=0.25)
+    adapters = [site.update(row[None]) for row in E]
+    made = len({id(adapter) for adapter in adapters})
+    # Every calibration needs a quarter more clips than the last one had.
+    assert made < 8 + np.log(400 / 8) / np.log(1.25)
+    assert adapters[-1].facts["seen"] >= 400 / 1.26
+    assert site.reservoir.seen == 400
+
+
+def test_bad_rows_are_refused_and_lose_nothing():
+    E, T, _ = problem(60, 16, 3)
+    site = Growing(PRISM(), T)
+    site.update(E[:30])
+    for bad in (np.full((2, 16), np.nan), np.zeros((2, 15)), np.zeros((0, 16))):
+        with pytest.raises(PrismError, match="E_new"):
+            site.update(bad)
+    assert site.reservoir.seen == 30
+    wanted = PRISM().fit(E, prototypes=T).adapter_.W
+    np.testing.assert_array_equal(site.update(E[30:]).W, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("capacity", 0), ("memory", 0.0), ("memory", -5), ("growth", -0.1)]
+)
+def test_a_wrong_setting_is_named(name, value):
+    with pytest.raises(PrismError, match=name):
+        Growing(PRISM(), np.eye(3), **{name: value})
+
+
+def test_partial_fit_is_fit_on_everything():
+    E, T, _ = problem(300, 24, 4)
+    grown, whole = PRISM(), PRISM().fit(E, prototypes=T, labels=list("abcd"))
+    assert grown.partial_fit(E[:100], prototypes=T, labels=list("abcd")) is grown
+    grown.partial_fit(E[100:299]).partial_fit(E[299:], prototypes=T)
+    np.testing.assert_array_equal(grown.adapter_.W, whole.adapter_.W)
+    np.testing.assert_array_equal(grown.labels_, whole.labels_)
+    np.testing.assert_array_equal(grown.predict(E), whole.predict(E))
+    assert grown.verdict_ == whole.verdict_
+    assert grown.adapter_.labels == tuple("abcd")
+
+
+def test_partial_fit_wants_prototypes_first_and_the_same_ever_after():
+    E, T, _ = problem(100, 16, 3)
+    model = PRISM()
+    with pytest.raises(PrismError, match=r"prototypes=T \(C, d\)"):
+        model.partial_fit(E)
+    with pytest.raises(PrismError, match="NaN"):
+        model.partial_fit(np.full((2, 16), np.nan), prototypes=T)
+    assert not hasattr(model, "growing_"), "a call that failed leaves nothing behind"
+    model.partial_fit(E, prototypes=T)
+    with pytest.raises(PrismError, match="other prototypes"):
+        model.partial_fit(E, prototypes=T[::-1])
+    with pytest.raises(PrismError, match="expecting 16"):
+        model.partial_fit(E[:, :15])
+    assert model.growing_.reservoir.seen == 100
+
+
+def test_fit_starts_anew():
+    E, T, _ = problem(100, 16, 3)
+    model = PRISM().partial_fit(E, prototypes=T).fit(E[:50], prototypes=T)
+    model.partial_fit(E[50:], prototypes=T)
+    assert model.adapter_.facts["N"] == 50

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from prism_audio.encoders.embedding.engine import embed_files
+from prism_audio.errors import InputError
+from prism_audio.store.shards import StoreError
+from prism_audio.store.store import Store
+from prism_audio.store.update import Report, update_store
+from tests.helpers.tiny_datasets import TinyEncoder, recording, recordings
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    recordings(tmp_path / "sound", 30)
+    return tmp_path / "sound"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def update(folder: Path, out: Path, **options: object) -> Report:
+    return update_store(folder, out, TinyEncoder(), shard=8, **options)  # type: ignore[arg-type]
+
+
+def test_rows_are_those_of_the_engine(folder: Path, out: Path) -> None:
+    report = update(folder, out)
+    store = Store.open(out)
+    assert (report.found, report.embedded, report.skipped) == (30, 30, 0)
+    assert len(store) == len(store.paths) == 30
+    files = [folder / path for path in store.paths]
+    assert store.paths == sorted(store.paths)
+    expected = list(embed_files(files, TinyEncoder(), group_files=8))
+    for row, length, clip in zip(store.embeddings(), store.end, expected, strict=True):
+        assert row.tobytes() == clip.embedding.tobytes()  # type: ignore[union-attr]
+        assert length == clip.seconds  # type: ignore[union-attr]
+    assert not store.start.any()
+
+
+def test_shards_are_plain_safetensors_mapped_from_disk(folder: Path, out: Path) -> None:
+    update(folder, out)
+    files = sorted(out.glob("*.safetensors"))
+    arrays = list(Store.open(out))
+    assert len(files) == len(arrays) == 4
+    for file, array in zip(files, arrays, strict=True):
+        assert isinstance(array, np.memmap)
+        np.testing.assert_array_equal(load_file(file)["embeddings"], array)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 30, 31])
+def test_chunks_are_all_rows_in_order(folder: Path, out: Path, rows: int) -> None:
+    update(folder, out)
+    store = Store.open(out)
+    chunks = list(store.iter_chunks(rows))
+    assert [len(chunk) for chunk in chunks[:-1]] == [rows] * (len(chunks) - 1)
+    np.testing.assert_array_equal(np.concatenate(chunks), store.embeddings())
+
+
+def test_chunks_without_rows_are_refused(folder: Path, out: Path) -> None:
+    update(folder, out)
+    with pytest.raises(InputError, match="at least one"):
+        next(Store.open(out).iter_chunks(0))
+
+
+def test_rows_of_windows(folder: Path, out: Path) -> None:
+    update(folder, out, row="window")
+    store, encoder = Store.open(out), TinyEncoder()
+    expected = list(
+        embed_files(sorted(folder.rglob("*.wav")), encoder, per_window=True, group_files=8)
+    )
+    timelines = [clip.rows(encoder) for clip in expected]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(store.embeddings(), np.concatenate(timelines))
+    starts = [clip.start for clip in expected]  # type: ignore[union-attr]
+    np.testing.assert_array_equal(store.start, np.concatenate(starts))
+    assert store.paths.count(store.paths[0]) == len(timelines[0])
+
+
+def test_what_is_done_is_skipped_and_what_is_new_is_added(folder: Path, out: Path) -> None:
+    update(folder, out)
+    before = Store.open(out).embeddings()
+    recording(folder / "a" / "00005.wav", 2, seed=99)
+    encoder = TinyEncoder()
+    report = update_store(folder, out, encoder)
+    assert (report.embedded, report.skipped) == (1, 30)
+    assert len(encoder.batches) == 1
+    np.testing.assert_array_equal(Store.open(out).embeddings()[:30], before)
+    assert Store.open(out).paths[30] == "a/00005.wav"
+
+
+def test_changed_recording_replaces_its_row(folder: Path, out: Path) -> None:
+    update(folder, out)
+    old = dict(zip(Store.open(out).paths, Store.open(out).embeddings(), strict=True))
+    changed = Store.open(out).paths[4]
+    recording(folder / changed, 2, seed=99)
+    report = update(folder, out)
+    store = Store.open(out)
+    new = dict(zip(store.paths, store.embeddings(), strict=True))
+    assert (report.embedded, report.skipped) == (1, 29)
+    assert len(store) == 30
+    assert new.keys() == old.keys()
+    differing = [path for path in new if not np.array_equal(new[path], old[path])]
+    assert differing == [changed]
+    np.testing.assert_array_equal(np.concatenate(list(store.iter_chunks(4))), store.embeddings())
+
+
+def test_content_decides_where_only_the_time_differs(folder: Path, out: Path) -> None:
+    update(folder, out)
+    touched, swapped = folder / "a" / "0000.wav", folder / "b" / "0001.wav"
+    os.utime(touched, ns=(1, 1))
+    data = bytearray(swapped.read_bytes())
+    data[-100:] = bytes(100)
+    swapped.write_bytes(data)
+    os.utime(swapped, ns=(1, 1))
+    report = update(folder, out)
+    assert (report.embedded, report.skipped) == (1, 29)
+
+
+def test_rows_of_vanished_recordings_stay(folder: Path, out: Path) -> None:
+    update(folder, out)
+    (folder / "a" / "0000.wav").unlink()
+    report = update(folder, out)
+    assert (report.found, report.kept, report.embedded) == (29, 1, 0)
+    assert len(Store.open(out)) == 30
+
+
+def test_bad_recordings_are_on_record_tried_again_and_mended(folder: Path, out: Path) -> None:
+    (folder / "a" / "0003x.wav").write_text("no sound")
+    (folder / "b" / "9999.wav").write_text("no sound")
+    first = update(folder, out)
+    assert [failure.path.name for failure in first.failures] == ["0003x.wav", "9999.wav"]
+    assert Store.open(out).failures.keys() == {"a/0003x.wav", "b/9999.wav"}
+    assert all(Store.open(out).failures.values())
+    assert len(Store.open(out)) == 30
+    written = sorted(os.listdir(out))
+    second = update(folder, out)
+    assert {failure.path for failure in second.failures} == {
+        failure.path for failure in first.failures
+    }
+    assert sorted(os.listdir(out)) == written
+    recording(folder / "a" / "0003x.wav", 1)
+    third = update(folder, out)
+    assert (third.embedded, len(third.failures)) == (1, 1)
+    assert "a/0003x.wav" in Store.open(out).paths
+    assert Store.open(out).failures.keys() == {"b/9999.wav"}
+
+
+def test_recording_that_turns_bad_loses_its_row(folder: Path, out: Path) -> None:
+    update(folder, out)
+    (folder / "a" / "0000.wav").write_text("no sound")
+    update(folder, out)
+    assert "a/0000.wav" not in Store.open(out).paths
+    assert len(Store.open(out)) == 29
+
+
+def test_only_bad_recordings(tmp_path: Path, out: Path) -> None:
+    (tmp_path / "sound").mkdir()
+    (tmp_path / "sound" / "1.wav").write_text("no sound")
+    assert len(update(tmp_path / "sound", out).failures) == 1
+    store = Store.open(out)
+    assert store.embeddings().shape == (0, TinyEncoder.dim)
+    assert list(store) == list(store.iter_chunks(3)) == store.paths == []
+
+
+def test_recording_that_changes_meanwhile_is_a_failure_until_the_next_run(
+    folder: Path, out: Path
+) -> None:
+    growing = folder / "b" / "0001.wav"
+
+    class Slow(TinyEncoder):
+        def embed_windows(self, windows: np.ndarray) -> np.ndarray:
+            recording(growing, 4.5, seed=1)
+            return super().embed_windows(windows)
+
+    report = update_store(folder, out, Slow())
+    assert [failure.path for failure in report.failures] == [growing]
+    assert "changed" in report.failures[0].reason
+    assert (update(folder, out).embedded, len(Store.open(out))) == (1, 30)
+    assert Store.open(out).end[Store.open(out).paths.index("b/0001.wav")] == 4.5
+
+
+def test_name_that_is_not_text(folder: Path, out: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.wav")
+    recording(folder / "cafe.wav", 1).rename(folder / name)
+    report = update(folder, out)
+    assert name in Store.open(out).files
+    assert report.embedded + len(report.failures) == 31
+    written = sorted(os.listdir(out))
+    update(folder, out)
+    assert sorted(os.listdir(out)) == written
+
+
+def test_other_encoder_and_other_rows_are_refused(folder: Path, out: Path) -> None:
+    class Other(TinyEncoder):
+        fingerprint = "tiny-2"
+
+    update(folder, out)
+    with pytest.raises(StoreError, match=r"fingerprint: tiny-1, not tiny-2.*another output"):
+        update_store(folder, out, Other())
+    with pytest.raises(StoreError, match=r"row: clip, not window"):
+        update(folder, out, row="window")
+    assert len(Store.open(out)) == 30
+
+
+def test_other_folder_is_refused_but_a_moved_one_goes_on(folder: Path, out: Path) -> None:
+    update(folder, out)
+    other = recording(folder.parent / "other" / "a" / "0000.wav", 1).parent.parent
+    with pytest.raises(StoreError, match=r"embeddings of .*sound, not of .*other"):
+        update(other, out)
+    folder.rename(folder.parent / "moved")
+    assert update(folder.parent / "moved", out).skipped == 30
+    folder.mkdir()
+    assert update(folder.parent / "moved", out).skipped == 30
+
+
+def test_folder_with_other_things_is_not_taken(folder: Path, out: Path) -> None:
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"neither empty nor a store.*thesis\.txt"):
+        update(folder, out)
+    assert os.listdir(out) == ["thesis.txt"]
+
+
+def test_folder_without_recordings_makes_no_store(tmp_path: Path, out: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(InputError, match="no recording below"):
+        update(tmp_path / "nothing", out)
+    assert not out.exists()
+
+
+def test_what_is_no_store_does_not_open(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"store\.json.*prism embed"):
+        Store.open(tmp_path)
+    (tmp_path / "store.json").write_text('{"schema": 2}')
+    with pytest.raises(StoreError, match="form 2"):
+        Store.open(tmp_path)
+    (tmp_path / "store.json").write_text("[")
+    with pytest.raises(StoreError, match="cannot read"):
+        Store.open(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 300, -1])
+def test_damaged_shard_is_named_and_deleting_it_mends_the_store(
+    folder: Path, out: Path, keep: int
+) -> None:
+    update(folder, out)
+    before = dict(zip(Store.open(out).paths, Store.open(out).embeddings(), strict=True))
+    shard = sorted(out.glob("*.safetensors"))[1]
+    shard.write_bytes(shard.read_bytes()[:keep])
+    with pytest.raises(StoreError, match=f"{shard.name} is not a whole shard.*delete"):
+        Store.open(out)
+    shard.unlink()
+    assert update(folder, out).embedded == 8
+    after = dict(zip(Store.open(out).paths, Store.open(out).embeddings(), strict=True))
+    assert after.keys() == before.keys()
+    assert all(np.array_equal(after[path], before[path]) for path in before)
+
+
+def test_shard_of_another_store_is_refused(folder: Path, out: Path, tmp_path: Path) -> None:
+    update(folder, out)
+    update(folder, tmp_path / "windows", row="window")
+    shutil.copy(
+        next((tmp_path / "windows").glob("*.safetensors")), out / "shard-00000099.safetensors"
+    )
+    with pytest.raises(StoreError, match=r"shard-00000099.*row: window, not clip"):
+        Store.open(out)
