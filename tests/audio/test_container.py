@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from prism_audio.audio.container import View, known
 from prism_audio.audio.decode import decode
-from prism_audio.audio.source import Source
+from prism_audio.audio.source import OpenRecording
 from prism_audio.errors import AudioError
 from tests.helpers.sounds import encoded, named, noise
 
@@ -112,7 +112,7 @@ def test_id3_tags_are_stepped_over(kind):
 
 def test_millions_of_empty_chunks_are_not_walked():
     data = b"RIFF\xff\xff\xff\xffWAVE" + b"junk\0\0\0\0" * 1_000_000
-    source = Source(named(data), "chunks.wav")
+    source = OpenRecording(named(data), "chunks.wav")
     source.read_at = counted = Counted(source.read_at)
     with pytest.raises(AudioError, match="leads to no sound"):
         known(source)
@@ -142,7 +142,7 @@ class Counted:
 )
 def test_a_view_behaves_as_a_file_of_its_parts(head, body, cut, steps):
     start, stop = sorted(min(end, len(body)) for end in cut)
-    view = View(Source(io.BytesIO(body), "x"), head, start, stop)
+    view = View(OpenRecording(io.BytesIO(body), "x"), head, start, stop)
     file = io.BytesIO(head + body[start:stop])
     for action, number, whence in steps:
         if action == "read":

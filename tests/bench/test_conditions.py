@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.audio.mixing.mix import Sound
+from prism_audio.audio.mixing.mix import MixedSound
 from prism_audio.bench.conditions import Backgrounds, Condition, Recipe, mixture, snr_of
 from prism_audio.errors import InputError
 from tests.helpers.tiny_bench import RATE, backgrounds, tone
@@ -19,9 +19,9 @@ def cellar(tmp_path_factory: pytest.TempPathFactory) -> Backgrounds:
     return Backgrounds("cellar", sorted((folder / "cellar").iterdir()), RATE)
 
 
-def clip(number: int) -> Sound:
+def clip(number: int) -> MixedSound:
     # Quiet, so that no mixture has to be turned down to stay below full scale.
-    return Sound((0.2 * tone(number % 4, number)).astype(np.float32), RATE, {})
+    return MixedSound((0.2 * tone(number % 4, number)).astype(np.float32), RATE, {})
 
 
 def decibels(x: np.ndarray) -> float:

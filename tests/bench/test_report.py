@@ -12,11 +12,11 @@ from prism_audio.bench import paper
 from prism_audio.bench.ablation import ABLATION, SENSITIVITY
 from prism_audio.bench.conditions import Recipe
 from prism_audio.bench.config import STUDIES
+from prism_audio.bench.main_tables import claims
 from prism_audio.bench.report import PRINTED, sections
+from prism_audio.bench.report_table import ReportTable, best_of, percent, points
 from prism_audio.bench.runner import Failure
 from prism_audio.bench.study import Findings, embed, investigate
-from prism_audio.bench.table import Table, best_of, percent, points
-from prism_audio.bench.tables import claims
 from prism_audio.bench.write import write_report
 from tests.helpers.tiny_bench import world
 
@@ -186,7 +186,9 @@ def test_without_noise_there_is_still_a_report(tmp_path: Path) -> None:
 
 
 def test_table_in_both_forms() -> None:
-    table = Table("A <b>", ["method", "x"], [["one", "1"], ["two & more", "2"]], "note", {(1, 1)})
+    table = ReportTable(
+        "A <b>", ["method", "x"], [["one", "1"], ["two & more", "2"]], "note", {(1, 1)}
+    )
     assert "| two & more | **2** |" in table.markdown()
     assert "<td><b>2</b></td>" in table.html()
     assert "two &amp; more" in table.html()

@@ -7,29 +7,29 @@ import pytest
 
 from prism_audio.bench.conditions import Condition
 from prism_audio.bench.losses import losses
+from prism_audio.bench.main_tables import class_table, level_table, main_table, place_table
 from prism_audio.bench.protocol import Case
 from prism_audio.bench.protocol import Test as Judged
 from prism_audio.bench.protocol_tables import ahead, half_table, protocol_table
-from prism_audio.bench.runner import Answer
+from prism_audio.bench.report_table import interval
+from prism_audio.bench.runner import JobResult
 from prism_audio.bench.scores import paired_bootstrap
-from prism_audio.bench.summary import Summary
-from prism_audio.bench.table import interval
-from prism_audio.bench.tables import class_table, level_table, main_table, place_table
+from prism_audio.bench.summary import TransductiveSummary
 
 N, CLASSES = 40, 4
 TRUTH = np.arange(N) % CLASSES
 NAMES = ["bell", "crow", "drum", "engine"]
 
 
-def answer(method: str, place: str, level: float | str, right: int) -> Answer:
+def answer(method: str, place: str, level: float | str, right: int) -> JobResult:
     """The first ``right`` clips of 40 are labelled right."""
     condition = Condition(place, level)
     given = np.where(np.arange(N) < right, TRUTH, (TRUTH + 1) % CLASSES).astype(np.int16)
     case = Case("transductive", "", 0, condition, np.arange(N))
-    return Answer(method, case, condition, np.arange(N), given, 1.0)
+    return JobResult(method, case, condition, np.arange(N), given, 1.0)
 
 
-def summary(better: int = 8) -> Summary:
+def summary(better: int = 8) -> TransductiveSummary:
     """Two places, two SNRs and clean; an oracle without an answer for clean."""
     answers = []
     for place, base in (("hall", 10), ("yard", 20)):
@@ -39,7 +39,7 @@ def summary(better: int = 8) -> Summary:
             answers.append(answer("prism", place, level, base + more + better))
     answers.append(answer("zero_shot", "clean", "clean", 36))
     answers.append(answer("prism", "clean", "clean", 30))
-    return Summary(answers, TRUTH, np.arange(N), CLASSES)
+    return TransductiveSummary(answers, TRUTH, np.arange(N), CLASSES)
 
 
 def test_clean_counts_once_in_every_place() -> None:
@@ -103,7 +103,7 @@ def test_a_class_stresses_all_that_are_best_and_none_where_all_are_alike() -> No
     assert not all(best.values())
 
 
-def halves(method: str, right: int) -> list[Answer]:
+def halves(method: str, right: int) -> list[JobResult]:
     """Under ``half`` in two places: of each half of the clips the first ``right`` are right."""
     found = []
     for place in ("hall", "yard"):
@@ -112,7 +112,7 @@ def halves(method: str, right: int) -> list[Answer]:
             given = np.where(np.arange(N // 2) < right, TRUTH[rows], (TRUTH[rows] + 1) % CLASSES)
             other = np.setdiff1d(np.arange(N), rows)
             case = Case("half", "", number, condition, other, (Judged(condition, rows),))
-            found.append(Answer(method, case, condition, rows, given.astype(np.int16), 1.0))
+            found.append(JobResult(method, case, condition, rows, given.astype(np.int16), 1.0))
     return found
 
 
@@ -157,7 +157,7 @@ def test_who_is_ahead_by_macro_f1_is_told() -> None:
 
 
 def test_a_method_that_travels_better_is_told() -> None:
-    def moved(method: str, here: str, there: str, right: int) -> Answer:
+    def moved(method: str, here: str, there: str, right: int) -> JobResult:
         base = answer(method, there, "mixed", right)
         case = Case("cross", "", 0, Condition(here, "mixed"), np.arange(N))
         return replace(base, case=case)
@@ -176,10 +176,10 @@ def test_a_method_that_travels_better_is_told() -> None:
 
 
 def test_losses_under_other_protocols_are_told() -> None:
-    def few(method: str, right: int) -> Answer:
+    def few(method: str, right: int) -> JobResult:
         base = answer(method, "hall", -6.0, right)
         case = Case("few", "2", 0, base.tested, np.arange(N))
-        return Answer(method, case, base.tested, base.rows, base.given, 1.0)
+        return JobResult(method, case, base.tested, base.rows, base.given, 1.0)
 
     worse = [few("zero_shot", 30), few("prism", 10)]
     told = " ".join(losses(summary(), worse, TRUTH, "prism", NAMES))

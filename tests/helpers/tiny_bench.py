@@ -14,7 +14,7 @@ from prism_audio.bench.assemble import Bench, assemble
 from prism_audio.bench.cache import Cache
 from prism_audio.bench.conditions import Recipe
 from prism_audio.bench.config import PROTOCOLS, Experiment, Spec
-from prism_audio.encoders.base import Float32
+from prism_audio.io.types import Float32
 
 RATE = 8000
 CLASSES = 4

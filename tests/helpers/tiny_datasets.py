@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import soundfile as sf
 
-from prism_audio.encoders.base import Float32
+from prism_audio.io.types import Float32
 
 RATE = 8000
 

@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import save_file
 
 from prism_audio import PrismError
-from prism_audio.io.row_files import Held, Table, open_table
+from prism_audio.io.row_files import Held, RowTable, open_table
 from prism_audio.store.shards import Entry, write_shard
-from prism_audio.store.store import SETTINGS_FILE, Settings, Store
+from prism_audio.store.store import SETTINGS_FILE, Store, StoreSettings
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.standard_normal((53, 6)).astype(np.float32)
@@ -42,7 +42,7 @@ def store(folder):
     """Three shards; the second replaces a file of the first, whose rows no longer count."""
     place = folder / "store"
     place.mkdir()
-    about = Settings("bands", "print", 6, 8000, 1.0, 1.0, "clip")
+    about = StoreSettings("bands", "print", 6, 8000, 1.0, 1.0, "clip")
     (place / SETTINGS_FILE).write_text(json.dumps(asdict(about)))
     stale = np.zeros((4, 6), np.float32)
     shards = [
@@ -72,7 +72,7 @@ def test_any_part_of_any_format(written, tmp_path):
 
 
 def test_pieces_of_several_types_are_read_as_one():
-    table = Table([Held(ROWS.astype(np.float16)), Held(ROWS)])
+    table = RowTable([Held(ROWS.astype(np.float16)), Held(ROWS)])
     assert table.read(50, 56).dtype == np.float32
     np.testing.assert_array_equal(table.read(53, 106), ROWS)
 

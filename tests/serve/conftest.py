@@ -18,7 +18,7 @@ from prism_audio.labelling.batch import Batch
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import calibrator
 from prism_audio.serve.app import create_app
-from prism_audio.serve.settings import Limits, Settings
+from prism_audio.serve.settings import Limits, ServiceSettings
 from tests.cli.conftest import Prism, prism
 from tests.helpers.bands import LABELS, BandEncoder
 from tests.helpers.processes import Served
@@ -41,17 +41,19 @@ async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> An
 
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Start services; options are those of :class:`Settings`, or limits."""
+    """Start services; options are those of :class:`ServiceSettings`, or limits."""
     started = []
     monkeypatch.setattr("prism_audio.serve.service.calibrated", in_this_process)
 
     def start(**options: Any) -> TestClient:
-        held = {field.name for field in fields(Limits)} - {field.name for field in fields(Settings)}
+        held = {field.name for field in fields(Limits)} - {
+            field.name for field in fields(ServiceSettings)
+        }
         limits = {name: options.pop(name) for name in held & set(options)}
         options = {"encoder": BandEncoder(), "store": tmp_path / "store", **options}
         if not options.get("adapters"):
             options.setdefault("labels", LABELS)
-        app = create_app(Settings(limits=Limits(**limits), **options))
+        app = create_app(ServiceSettings(limits=Limits(**limits), **options))
         client = TestClient(app, base_url="http://localhost", raise_server_exceptions=True)
         started.append(client.__enter__())
         return client

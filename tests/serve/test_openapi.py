@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 from schemathesis.checks import CHECKS  # noqa: E402
 
 from prism_audio.serve.app import create_app  # noqa: E402
-from prism_audio.serve.settings import Settings  # noqa: E402
+from prism_audio.serve.settings import ServiceSettings  # noqa: E402
 from tests.helpers.bands import LABELS, BandEncoder  # noqa: E402
 
 # A random body is no recording, so most requests that fit the document are rightly refused.
 FIT = [check for check in CHECKS.get_all() if check.__name__ != "positive_data_acceptance"]
 SCHEMA = schemathesis.openapi.from_dict(
-    create_app(Settings(encoder=BandEncoder(), labels=LABELS)).openapi()
+    create_app(ServiceSettings(encoder=BandEncoder(), labels=LABELS)).openapi()
 )
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 # Every text is a name, so a request with nothing but a name in its path cannot be wrong.

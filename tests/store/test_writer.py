@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from prism_audio.store.shards import StoreError
-from prism_audio.store.store import Settings, Store
+from prism_audio.store.store import Store, StoreSettings
 from prism_audio.store.update import update_store
 from prism_audio.store.writer import StoreWriter
 from tests.helpers.tiny_datasets import TinyEncoder, recordings
@@ -111,7 +111,7 @@ def test_dies_again_and_again_at_a_later_place(tmp_path: Path) -> None:
 
 def test_second_writer_is_kept_out_until_the_first_ends(tmp_path: Path) -> None:
     recordings(tmp_path / "sound", 2)
-    settings = Settings.of(TinyEncoder(), "clip")
+    settings = StoreSettings.of(TinyEncoder(), "clip")
     with (
         StoreWriter(tmp_path / "out", settings, tmp_path / "sound"),
         pytest.raises(StoreError, match="another process is writing"),

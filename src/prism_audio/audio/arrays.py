@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.audio.signal import Float32, check_rate, fault, resampled, to_mono
+from prism_audio.audio.signal import check_rate, fault, resampled, to_mono
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float32
 
 MOST_CHANNELS = 16
 # Full scale of the integer types that recorders and libraries write.

@@ -11,8 +11,8 @@ import numpy as np
 
 from prism_audio.audio import container
 from prism_audio.audio.readers import Reader, damaged
-from prism_audio.audio.signal import Float32
-from prism_audio.audio.source import Source
+from prism_audio.audio.source import OpenRecording
+from prism_audio.io.types import Float32
 
 # Media files only: a playlist would make the decoder read other files and addresses.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,aac,asf,avi,flv,mpeg,mpegts,amr,ogg,mp3,wav"
@@ -21,7 +21,7 @@ _CONVERT = "If it plays elsewhere, convert it: ffmpeg -i <file> <new>.wav"
 
 
 @contextmanager
-def av_reader(source: Source, reason: str) -> Iterator[Reader]:
+def av_reader(source: OpenRecording, reason: str) -> Iterator[Reader]:
     """Open a recording that soundfile refused for ``reason``."""
     view = container.whole(source)
     options = {"format_whitelist": _FORMATS, "protocol_whitelist": "none"}

@@ -9,8 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from prism_audio.audio.signal import Float32, check_rate, fault, resampled, to_mono
+from prism_audio.audio.signal import check_rate, fault, resampled, to_mono
 from prism_audio.errors import AudioError, InputError, PrismError
+from prism_audio.io.types import Float32
 
 # Form of a sample: its type, and what full scale is.
 FORMATS = {"s16le": ("<i2", 2.0**15), "s32le": ("<i4", 2.0**31), "f32le": ("<f4", 1.0)}

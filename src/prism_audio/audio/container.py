@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from prism_audio.audio.source import Source
+from prism_audio.audio.source import OpenRecording
 from prism_audio.errors import AudioError
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class View:
     is an end of file, kept in ``failure`` for whoever opened it.
     """
 
-    def __init__(self, source: Source, head: bytes, start: int, stop: int) -> None:
+    def __init__(self, source: OpenRecording, head: bytes, start: int, stop: int) -> None:
         self._source = source
         self._head = head
         self._start = start
@@ -74,12 +74,12 @@ class View:
         return len(data)
 
 
-def whole(source: Source) -> View:
+def whole(source: OpenRecording) -> View:
     """The file as it is."""
     return View(source, b"", 0, source.size)
 
 
-def known(source: Source) -> View | None:
+def known(source: OpenRecording) -> View | None:
     """What libsndfile may see of this file; None where the kind of file is not a known one.
 
     Raises
@@ -106,7 +106,7 @@ def _is_known(magic: bytes) -> bool:
     )
 
 
-def _after_id3(source: Source) -> int:
+def _after_id3(source: OpenRecording) -> int:
     """Offset of the first byte behind the ID3v2 tags; behind them libsndfile would guess anew."""
     start = 0
     for _ in range(16):
@@ -121,7 +121,7 @@ def _after_id3(source: Source) -> int:
     return start
 
 
-def _riff(source: Source, start: int, magic: bytes) -> View:
+def _riff(source: OpenRecording, start: int, magic: bytes) -> View:
     """A RIFF file reduced to its format and samples, with the length that the file really has."""
     order = ">" if magic[:4] == b"RIFX" else "<"
     kept: dict[bytes, bytes] = {}
@@ -134,7 +134,7 @@ def _riff(source: Source, start: int, magic: bytes) -> View:
     raise source.refused("its header is damaged: it leads to no sound ('data' chunk)", _RECONVERT)
 
 
-def _chunks(source: Source, position: int, order: str) -> Iterator[tuple[bytes, int, int]]:
+def _chunks(source: OpenRecording, position: int, order: str) -> Iterator[tuple[bytes, int, int]]:
     """Name, size and first byte of each chunk, as far as the sizes lead."""
     for _ in range(_MAX_CHUNKS):
         header = source.read_at(position, 8)
@@ -145,7 +145,7 @@ def _chunks(source: Source, position: int, order: str) -> Iterator[tuple[bytes, 
         position += 8 + size + size % 2
 
 
-def _real_length(source: Source, size: int, body: int, ds64: bytes) -> int:
+def _real_length(source: OpenRecording, size: int, body: int, ds64: bytes) -> int:
     """Bytes of sound in a 'data' chunk, whatever its header says."""
     if size == 0xFFFFFFFF and len(ds64) >= 16:
         (size,) = struct.unpack_from("<Q", ds64, 8)

@@ -18,14 +18,14 @@ from prism_audio.audio.readers import Reader, reader
 from prism_audio.audio.signal import (
     HIGHEST_RATE,
     LOWEST_RATE,
-    Float32,
     check_rate,
     fault,
     resampled,
     to_mono,
 )
-from prism_audio.audio.source import AudioSource, Source, opened
+from prism_audio.audio.source import AudioSource, OpenRecording, opened
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float32
 
 __all__ = ["SUFFIXES", "AudioInfo", "AudioSource", "decode", "from_array", "probe", "stream"]
 
@@ -101,7 +101,7 @@ def probe(source: AudioSource) -> AudioInfo:
 
 
 @contextmanager
-def _readable(source: AudioSource) -> Iterator[tuple[Source, Reader]]:
+def _readable(source: AudioSource) -> Iterator[tuple[OpenRecording, Reader]]:
     with opened(source) as file, reader(file) as found:
         if not LOWEST_RATE <= found.rate <= HIGHEST_RATE or found.channels < 1:
             raise file.refused(
@@ -112,7 +112,7 @@ def _readable(source: AudioSource) -> Iterator[tuple[Source, Reader]]:
         yield file, found
 
 
-def _mono(file: Source, found: Reader, size: int) -> Iterator[Float32]:
+def _mono(file: OpenRecording, found: Reader, size: int) -> Iterator[Float32]:
     """Checked mono blocks at the recording's own rate."""
     done = 0
     for block in found.blocks(size):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import soundfile
 
 from prism_audio.audio import container
-from prism_audio.audio.signal import Float32
-from prism_audio.audio.source import Source
+from prism_audio.audio.source import OpenRecording
 from prism_audio.errors import AudioError
+from prism_audio.io.types import Float32
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Reader(NamedTuple):
 
 
 @contextmanager
-def reader(source: Source) -> Iterator[Reader]:
+def reader(source: OpenRecording) -> Iterator[Reader]:
     """Open a recording with the decoder that knows it."""
     view = container.known(source)
     reason = "its bytes are not those of a wav, flac, ogg, mp3 or aiff file"
@@ -62,7 +62,7 @@ def reader(source: Source) -> Iterator[Reader]:
         yield found
 
 
-def damaged(source: Source, seconds: float, said: object) -> AudioError:
+def damaged(source: OpenRecording, seconds: float, said: object) -> AudioError:
     """Build the error for a recording that breaks off ``seconds`` after its start."""
     return source.refused(
         f"it is damaged after {seconds:.2f} s ({said})",
@@ -82,7 +82,7 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no t
         return False
 
 
-def _soundfile_reader(source: Source, view: container.View, file: _Forward) -> Reader:
+def _soundfile_reader(source: OpenRecording, view: container.View, file: _Forward) -> Reader:
     rate = file.samplerate
     promised = None if file.frames >= _LENGTH_UNKNOWN else file.frames
 

@@ -11,8 +11,7 @@ import soxr
 from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
-
-Float32 = NDArray[np.float32]
+from prism_audio.io.types import Float32
 
 # Below, a recording holds no sound to speak of; above, no recorder works. Outside lie broken
 # headers, and a rate of 1 Hz would swell a small file by a factor of 48,000.

@@ -13,7 +13,7 @@ from prism_audio.errors import AudioError
 AudioSource: TypeAlias = str | os.PathLike[str] | BinaryIO
 
 
-class Source:
+class OpenRecording:
     """An open recording: its bytes, its name for messages, its length in bytes."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -45,7 +45,7 @@ class Source:
 
 
 @contextmanager
-def opened(source: AudioSource) -> Iterator[Source]:
+def opened(source: AudioSource) -> Iterator[OpenRecording]:
     """Open a recording for reading; what the caller opened stays open, rewound by the next use.
 
     An open file is named in messages by its ``name``, so give an upload one:
@@ -53,13 +53,13 @@ def opened(source: AudioSource) -> Iterator[Source]:
     """
     if isinstance(source, str | os.PathLike):
         with _open(Path(source)) as file:
-            yield _nonempty(Source(file, str(source)))
+            yield _nonempty(OpenRecording(file, str(source)))
         return
     name = getattr(source, "name", None)
     if not isinstance(name, str):  # temporary files have a number for a name
         name = "<audio in memory>"
     try:
-        given = Source(source, name)
+        given = OpenRecording(source, name)
     except (AttributeError, TypeError, ValueError, OSError) as error:
         raise AudioError(
             f"{name}: a {type(source).__name__} is neither a path nor a binary file that can seek. "
@@ -84,7 +84,7 @@ def _open(path: Path) -> BinaryIO:
         ) from error
 
 
-def _nonempty(source: Source) -> Source:
+def _nonempty(source: OpenRecording) -> OpenRecording:
     if source.size == 0:
         raise source.refused("the file is empty (0 bytes)", "Copy or record it again.")
     return source

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.signal import Float32, check_rate, in_samples
+from prism_audio.audio.signal import check_rate, in_samples
+from prism_audio.io.types import Float32
 
 
 class Window(NamedTuple):

@@ -18,8 +18,8 @@ from prism_audio.geometry.abr import abr, apply_map
 from prism_audio.geometry.ccvd import ccvd
 from prism_audio.geometry.opca import opca
 from prism_audio.geometry.pct import pct
-from prism_audio.geometry.products import Float
 from prism_audio.geometry.sphere import assign, unit_rows
+from prism_audio.io.types import Float
 from prism_audio.methods import METHODS, Context, Fitted, Kind, Method, make
 
 ROUNDS = 3

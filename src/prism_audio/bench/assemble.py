@@ -25,9 +25,9 @@ from prism_audio.datasets.us8k import load_us8k
 from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float32
 from prism_audio.methods import Context
 
-Float32 = NDArray[np.float32]
 T = TypeVar("T")
 
 # What an oracle is told about a place, in words.

@@ -94,14 +94,14 @@ class Backgrounds:
         return [file_digest(file) for file in self.files]
 
     @cached_property
-    def sounds(self) -> list[mix.Sound]:
+    def sounds(self) -> list[mix.MixedSound]:
         """Mono at the encoder's rate."""
         return [
-            mix.Sound(decode(file, self.rate), self.rate, {"file": str(file)})
+            mix.MixedSound(decode(file, self.rate), self.rate, {"file": str(file)})
             for file in self.files
         ]
 
-    def pick(self, seed: int, clip: int) -> mix.Sound:
+    def pick(self, seed: int, clip: int) -> mix.MixedSound:
         """The recording that this clip meets; all are met about equally often."""
         sounds = self.sounds
         return sounds[np.random.default_rng((seed, clip, _WHICH_FILE)).integers(len(sounds))]
@@ -118,7 +118,7 @@ def snr_of(condition: Condition, recipe: Recipe, clip: int) -> float:
 
 
 def mixture(
-    sound: mix.Sound,
+    sound: mix.MixedSound,
     clip: int,
     condition: Condition,
     recipe: Recipe,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.decode import decode
-from prism_audio.audio.mixing.mix import Sound
+from prism_audio.audio.mixing.mix import MixedSound
 from prism_audio.bench.cache import Cache, Facts, digest, file_digest
 from prism_audio.bench.conditions import CLEAN, Backgrounds, Condition, Recipe, mixture, snr_of
 from prism_audio.bench.fronts import FRONTS
@@ -67,7 +67,7 @@ class Clips:
         with ThreadPoolExecutor(usable_cores()) as threads:
             return digest(list(threads.map(file_digest, self.files)))
 
-    def __getitem__(self, clip: int) -> Sound:
+    def __getitem__(self, clip: int) -> MixedSound:
         samples = self._kept.get(clip)
         if samples is None:
             samples = decode(self.files[clip], self.rate)
@@ -75,7 +75,7 @@ class Clips:
                 if self._bytes + samples.nbytes <= _KEPT_BYTES:
                     self._kept[clip] = samples
                     self._bytes += samples.nbytes
-        return Sound(samples, self.rate, {"file": str(self.files[clip])})
+        return MixedSound(samples, self.rate, {"file": str(self.files[clip])})
 
 
 class Studio:

@@ -13,7 +13,7 @@ from prism_audio.bench.cost import Cost
 from prism_audio.bench.protocol_tables import ordered
 from prism_audio.bench.spectrum import RANK, SHARE, Energy
 from prism_audio.bench.style import GREY, beside, canvas, kind_colour, kind_legend, looks
-from prism_audio.bench.summary import BASELINE, Summary, level_name
+from prism_audio.bench.summary import BASELINE, TransductiveSummary, level_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ _SEVERE = 0.0
 _ACCURACY = "accuracy (%)"
 
 
-def main_figure(summary: Summary, kinds: dict[str, str]) -> Figure:
+def main_figure(summary: TransductiveSummary, kinds: dict[str, str]) -> Figure:
     """Every method's accuracy over all conditions, and how sure its distance from zero-shot is."""
     methods = sorted(summary.methods, key=summary.mean)
     figure, axes = canvas(9, 0.36 * len(methods) + 1.6)
@@ -47,7 +47,7 @@ def main_figure(summary: Summary, kinds: dict[str, str]) -> Figure:
     return figure
 
 
-def level_figure(summary: Summary, methods: Sequence[str]) -> Figure:
+def level_figure(summary: TransductiveSummary, methods: Sequence[str]) -> Figure:
     """Accuracy against SNR, with clean clips at the right end."""
     figure, axes = canvas(10, 5)
     levels = [level for level in summary.levels if level != MIXED]
@@ -64,7 +64,7 @@ def level_figure(summary: Summary, methods: Sequence[str]) -> Figure:
     return figure
 
 
-def gain_figure(summary: Summary, methods: Sequence[str]) -> Figure | None:
+def gain_figure(summary: TransductiveSummary, methods: Sequence[str]) -> Figure | None:
     """Gain over zero-shot in severe noise and in moderate noise."""
     snrs = [level for level in summary.levels if not isinstance(level, str)]
     severe = [level for level in snrs if level <= _SEVERE]
@@ -119,7 +119,10 @@ def axis_figure(
 
 
 def latency_figure(
-    summary: Summary, costs: dict[str, Cost], kinds: dict[str, str], named: Sequence[str]
+    summary: TransductiveSummary,
+    costs: dict[str, Cost],
+    kinds: dict[str, str],
+    named: Sequence[str],
 ) -> Figure:
     """Accuracy against the time of calibration, and against that of one inference."""
     from matplotlib.ticker import NullFormatter

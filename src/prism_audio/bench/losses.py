@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.bench.protocol_tables import MOVES, cross_matrix, cross_parts, ordered, scores
-from prism_audio.bench.runner import Answer
-from prism_audio.bench.summary import BASELINE, Summary, level_name
-from prism_audio.bench.table import interval, percent, points
+from prism_audio.bench.report_table import interval, percent, points
+from prism_audio.bench.runner import JobResult
+from prism_audio.bench.summary import BASELINE, TransductiveSummary, level_name
 
 _PROTOCOLS = ("half", "few", "skewed", "stream", "calibration", "batch")
 _WORST_CLASSES = 6
@@ -19,8 +19,8 @@ _TOLERANCE = 0.005
 
 
 def losses(
-    summary: Summary,
-    answers: Sequence[Answer],
+    summary: TransductiveSummary,
+    answers: Sequence[JobResult],
     truth: NDArray[np.int64],
     ours: str,
     classes: Sequence[str],
@@ -36,7 +36,7 @@ def losses(
     ]
 
 
-def _rivals(summary: Summary, ours: str) -> list[str]:
+def _rivals(summary: TransductiveSummary, ours: str) -> list[str]:
     ahead = [m for m in summary.methods if m != ours and summary.mean(m) > summary.mean(ours)]
     found = []
     for method in sorted(ahead, key=summary.mean, reverse=True):
@@ -56,7 +56,7 @@ def _rivals(summary: Summary, ours: str) -> list[str]:
     return found
 
 
-def _f1(summary: Summary, ours: str) -> list[str]:
+def _f1(summary: TransductiveSummary, ours: str) -> list[str]:
     """Macro-F1 punishes classes that are never or too often named, which accuracy forgives."""
     own = summary.f1(ours)
     ahead = {method: summary.f1(method) for method in summary.methods if summary.f1(method) > own}
@@ -68,7 +68,7 @@ def _f1(summary: Summary, ours: str) -> list[str]:
     return [f"By macro-F1 {ours} ({percent(own)}) is behind {told}."]
 
 
-def _cells(summary: Summary, ours: str) -> list[str]:
+def _cells(summary: TransductiveSummary, ours: str) -> list[str]:
     cells = [(place, level) for place in summary.places for level in summary.levels]
     change = {cell: summary.score(ours, *cell) - summary.score(BASELINE, *cell) for cell in cells}
     behind = sorted((cell for cell in cells if change[cell] < 0), key=lambda cell: change[cell])
@@ -98,7 +98,7 @@ def _cells(summary: Summary, ours: str) -> list[str]:
     return found
 
 
-def _classes(summary: Summary, ours: str, classes: Sequence[str]) -> list[str]:
+def _classes(summary: TransductiveSummary, ours: str, classes: Sequence[str]) -> list[str]:
     before, after = summary.class_scores(BASELINE), summary.class_scores(ours)
     change = after - before
     order = np.argsort(change, kind="stable")
@@ -113,7 +113,7 @@ def _classes(summary: Summary, ours: str, classes: Sequence[str]) -> list[str]:
     return [f"{losing} of {len(classes)} classes lose against zero-shot, most of all {shown}."]
 
 
-def _protocols(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> list[str]:
+def _protocols(answers: Sequence[JobResult], truth: NDArray[np.int64], ours: str) -> list[str]:
     found = []
     for protocol in _PROTOCOLS:
         table = scores(protocol, answers, truth)
@@ -144,7 +144,7 @@ def _at(setting: str) -> str:
     return f"at {setting} " if setting.isdigit() else f"{setting} " if setting else ""
 
 
-def _places(answers: Sequence[Answer], truth: NDArray[np.int64], ours: str) -> list[str]:
+def _places(answers: Sequence[JobResult], truth: NDArray[np.int64], ours: str) -> list[str]:
     places, matrix = cross_matrix(answers, truth, ours)
     base, reference = cross_matrix(answers, truth, BASELINE)
     if not places or base != places:

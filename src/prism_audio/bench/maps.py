@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.bench.style import DIVERGING, canvas
-from prism_audio.bench.summary import BASELINE, Summary
+from prism_audio.bench.summary import BASELINE, TransductiveSummary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MANY = 20
 
 
-def class_map(summary: Summary, method: str, classes: Sequence[str]) -> Figure:
+def class_map(summary: TransductiveSummary, method: str, classes: Sequence[str]) -> Figure:
     """Change of accuracy against zero-shot, class by class and place by place, in points."""
     change = 100 * np.column_stack(
         [

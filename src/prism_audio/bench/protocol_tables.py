@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from prism_audio.bench.conditions import CLEAN
 from prism_audio.bench.protocol import STREAMS
-from prism_audio.bench.runner import Answer
+from prism_audio.bench.report_table import ReportTable, best_of, interval, percent
+from prism_audio.bench.runner import JobResult
 from prism_audio.bench.scores import Interval, accuracy, paired_bootstrap
-from prism_audio.bench.table import Table, best_of, interval, percent
 
 Truth = NDArray[np.int64]
 
@@ -56,8 +56,8 @@ _ABOUT = {
 
 
 def half_table(
-    answers: Sequence[Answer], truth: Truth, sources: Truth, methods: Sequence[str], ours: str
-) -> Table:
+    answers: Sequence[JobResult], truth: Truth, sources: Truth, methods: Sequence[str], ours: str
+) -> ReportTable:
     """Mean accuracy on clips that were not there at calibration, and how far ours is ahead."""
     plain = protocol_table("half", answers, truth, methods)
     rows = [
@@ -65,11 +65,13 @@ def half_table(
         for row in plain.rows
     ]
     note = f"{plain.note} In brackets the 95 % interval, as in the main table."
-    return Table(plain.title, [*plain.header, f"{ours} is ahead by"], rows, note, plain.strong)
+    return ReportTable(
+        plain.title, [*plain.header, f"{ours} is ahead by"], rows, note, plain.strong
+    )
 
 
 def ahead(
-    answers: Sequence[Answer], truth: Truth, sources: Truth, one: str, other: str
+    answers: Sequence[JobResult], truth: Truth, sources: Truth, one: str, other: str
 ) -> Interval:
     """How far one method is ahead of another under ``half``, which judges every clip as often."""
     right = {method: np.zeros(len(truth)) for method in (one, other)}
@@ -82,8 +84,8 @@ def ahead(
 
 
 def protocol_table(
-    protocol: str, answers: Sequence[Answer], truth: Truth, methods: Sequence[str]
-) -> Table:
+    protocol: str, answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]
+) -> ReportTable:
     """Mean accuracy of each method in each setting of a protocol."""
     title, about = _ABOUT[protocol]
     found = scores(protocol, answers, truth)
@@ -95,10 +97,12 @@ def protocol_table(
     strong = best_of(list(zip(*numbers, strict=True))) if numbers else set()
     tested = {answer.tested.background for answer in answers if answer.case.protocol == protocol}
     over = "the places and of clean clips" if {CLEAN} < tested else "the places"
-    return Table(title, header, rows, f"In percent, mean of {over}. {about}", strong)
+    return ReportTable(title, header, rows, f"In percent, mean of {over}. {about}", strong)
 
 
-def scores(protocol: str, answers: Sequence[Answer], truth: Truth) -> dict[str, dict[str, float]]:
+def scores(
+    protocol: str, answers: Sequence[JobResult], truth: Truth
+) -> dict[str, dict[str, float]]:
     """Mean accuracy by method and setting, over places and draws."""
     kept: dict[str, dict[str, list[float]]] = {}
     for answer in answers:
@@ -121,7 +125,7 @@ def ordered(settings: set[str]) -> list[str]:
 
 
 def cross_matrix(
-    answers: Sequence[Answer], truth: Truth, method: str
+    answers: Sequence[JobResult], truth: Truth, method: str
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Places, and accuracy (here, there): calibrated here, judged there."""
     cells: dict[tuple[str, str], list[float]] = {}
@@ -135,7 +139,7 @@ def cross_matrix(
     )
 
 
-def cross_table(answers: Sequence[Answer], truth: Truth, methods: Sequence[str]) -> Table:
+def cross_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]) -> ReportTable:
     """Each method where it was calibrated, elsewhere, and between noise and clean."""
     header = ["method", *MOVES]
     rows, numbers = [], []
@@ -151,12 +155,12 @@ def cross_table(answers: Sequence[Answer], truth: Truth, methods: Sequence[str])
         "another. 'Same place' leaves clean clips out."
     )
     strong = best_of(list(zip(*numbers, strict=True))) if numbers else set()
-    return Table("Calibrated in one place, used in another", header, rows, note, strong)
+    return ReportTable("Calibrated in one place, used in another", header, rows, note, strong)
 
 
 def front_table(
-    answers: Sequence[Answer], truth: Truth, methods: Sequence[str], fronts: Sequence[str]
-) -> Table:
+    answers: Sequence[JobResult], truth: Truth, methods: Sequence[str], fronts: Sequence[str]
+) -> ReportTable:
     """Methods on sound as it is, and on sound that was treated before the encoder heard it."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for answer in answers:
@@ -183,7 +187,7 @@ def front_table(
         "recording at a time and takes what lasts for noise."
     )
     strong = best_of(list(zip(*numbers, strict=True))) if numbers else set()
-    return Table("Denoise first", header, rows, note, strong)
+    return ReportTable("Denoise first", header, rows, note, strong)
 
 
 def cross_parts(places: list[str], matrix: NDArray[np.float64]) -> list[float]:

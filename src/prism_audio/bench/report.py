@@ -12,9 +12,9 @@ from prism_audio.bench.ablation import USUAL
 from prism_audio.bench.conditions import CLEAN
 from prism_audio.bench.config import QUICK
 from prism_audio.bench.losses import losses
+from prism_audio.bench.report_table import ReportTable, interval, percent
 from prism_audio.bench.spectrum import RANK
-from prism_audio.bench.summary import BASELINE, Summary
-from prism_audio.bench.table import Table, interval, percent
+from prism_audio.bench.summary import BASELINE, TransductiveSummary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ class Section:
     """A heading and what stands under it, in order."""
 
     title: str
-    parts: list[str | list[str] | Table | Picture] = field(default_factory=list)
+    parts: list[str | list[str] | ReportTable | Picture] = field(default_factory=list)
 
 
 def sections(found: Findings) -> Iterator[Section]:
@@ -147,7 +147,7 @@ def _headline(found: Findings) -> Section:
     return Section("In short", [lines, "In brackets are 95 % intervals of the paired differences."])
 
 
-def _standing(summary: Summary, ours: str, members: list[str], group: str) -> str:
+def _standing(summary: TransductiveSummary, ours: str, members: list[str], group: str) -> str:
     """How many of a group ours is ahead of, and how far it is from the best of them."""
     best = max(members, key=summary.mean)
     won = sum(summary.mean(ours) > summary.mean(method) for method in members)
@@ -163,7 +163,7 @@ def _standing(summary: Summary, ours: str, members: list[str], group: str) -> st
 
 def _losses(found: Findings) -> Section:
     experiment, summary = found.bench.experiment, found.summary
-    parts: list[str | list[str] | Table | Picture] = []
+    parts: list[str | list[str] | ReportTable | Picture] = []
     for method in dict.fromkeys((experiment.ours, "prism_paper")):
         if method in summary.methods:
             truth, classes = found.bench.judged.truth, found.bench.data.classes
@@ -174,7 +174,7 @@ def _losses(found: Findings) -> Section:
 def _comparison(found: Findings) -> Section:
     experiment, summary = found.bench.experiment, found.summary
     dataset, focus = experiment.dataset, experiment.focus
-    parts: list[str | list[str] | Table | Picture] = [
+    parts: list[str | list[str] | ReportTable | Picture] = [
         tables.main_table(summary, experiment.ours, dataset, found.kinds),
         Picture(
             "main", "All methods over all conditions.", figures.main_figure(summary, found.kinds)
@@ -215,7 +215,7 @@ def _classes(found: Findings) -> Section:
 def _protocols(found: Findings) -> Iterator[Section]:
     experiment, truth = found.bench.experiment, found.bench.judged.truth
     focus, answers = experiment.focus, found.answers
-    parts: list[str | list[str] | Table | Picture] = []
+    parts: list[str | list[str] | ReportTable | Picture] = []
     present = {answer.case.protocol for answer in answers}
     axes = {
         "few": "classes in the batch",
@@ -286,7 +286,7 @@ def _sensitivity(found: Findings) -> Section:
         "paper's, but for rho, which it does not have."
     )
     figure = figures.sensitivity_figure(found.sensitivity, baseline)
-    table = Table("Sensitivity of the algorithm as printed", header, rows, note)
+    table = ReportTable("Sensitivity of the algorithm as printed", header, rows, note)
     return Section(
         "How far the parameters matter", [table, Picture("sensitivity", caption, figure)]
     )
@@ -317,7 +317,7 @@ def _spectrum(found: Findings) -> Section:
     return Section(
         "Is the shift of low rank?",
         [
-            Table("Singular-value energy", header, rows, note),
+            ReportTable("Singular-value energy", header, rows, note),
             Picture("spectrum", caption, figures.spectrum_figure(found.shifts, found.known)),
         ],
     )

@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobResult:
     """Labels that a method gave to clips.
 
     Attributes
@@ -89,7 +89,7 @@ class Failure:
 class Outcome:
     """What jobs gave, and how many of them were not in the cache and had to be done."""
 
-    answers: list[Answer]
+    answers: list[JobResult]
     failures: list[Failure]
     computed: int
 
@@ -211,7 +211,7 @@ def _embedding(path: Path) -> NDArray[np.float32]:
         return np.asarray(file.get_tensor("embedding"), np.float32)
 
 
-def _answers(job: Job, arrays: Arrays) -> Iterator[Answer]:
+def _answers(job: Job, arrays: Arrays) -> Iterator[JobResult]:
     at = 0
     for case, fit_ms in zip(job.cases, arrays["fit_ms"], strict=True):
         judged = case.tests or (case,)
@@ -219,7 +219,7 @@ def _answers(job: Job, arrays: Arrays) -> Iterator[Answer]:
             given = arrays["labels"][at : at + len(test.rows)]
             at += len(test.rows)
             label = job.spec.label
-            yield Answer(label, case, test.condition, test.rows, given, float(fit_ms))
+            yield JobResult(label, case, test.condition, test.rows, given, float(fit_ms))
 
 
 def _case_facts(case: Case, files: dict[Condition, Path]) -> list[str]:

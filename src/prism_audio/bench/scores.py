@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.io.types import Float64
+
 Labels = NDArray[np.integer]
-Float64 = NDArray[np.float64]
 
 DRAWS = 4000
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Float64 = NDArray[np.float64]
+from prism_audio.io.types import Float64
 
 RANK = 60
 SHARE = 0.9

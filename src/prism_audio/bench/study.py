@@ -13,9 +13,9 @@ from prism_audio.bench.conditions import CLEAN, Condition
 from prism_audio.bench.config import Spec
 from prism_audio.bench.cost import Cost, measure
 from prism_audio.bench.protocol import Case, cases
-from prism_audio.bench.runner import Answer, Failure, Job, Outcome, plan, run
+from prism_audio.bench.runner import Failure, Job, JobResult, Outcome, plan, run
 from prism_audio.bench.spectrum import Energy, energy, references
-from prism_audio.bench.summary import Summary
+from prism_audio.bench.summary import TransductiveSummary
 from prism_audio.methods import METHODS
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Findings:
     ----------
     bench : Bench
         What was worked on.
-    answers : list of Answer
+    answers : list of JobResult
         Every method under every protocol.
-    summary : Summary
+    summary : TransductiveSummary
         The transductive ones, summed up.
     kinds : dict
         For each method what it stands for in the comparison.
-    ablation : Summary, optional
+    ablation : TransductiveSummary, optional
         PRISM taken apart.
     sensitivity : dict
         Accuracy by parameter and value.
@@ -63,10 +63,10 @@ class Findings:
     """
 
     bench: Bench
-    answers: list[Answer]
-    summary: Summary
+    answers: list[JobResult]
+    summary: TransductiveSummary
     kinds: dict[str, str]
-    ablation: Summary | None = None
+    ablation: TransductiveSummary | None = None
     sensitivity: dict[str, dict[float, float]] = field(default_factory=dict)
     shifts: list[Energy] = field(default_factory=list)
     known: list[Energy] = field(default_factory=list)
@@ -187,8 +187,8 @@ def _noisy(bench: Bench) -> list[Condition]:
     return [condition for condition in typical if condition.background != CLEAN] or typical
 
 
-def _summary(bench: Bench, answers: Iterable[Answer]) -> Summary:
-    return Summary(answers, bench.judged.truth, bench.sources, len(bench.data.classes))
+def _summary(bench: Bench, answers: Iterable[JobResult]) -> TransductiveSummary:
+    return TransductiveSummary(answers, bench.judged.truth, bench.sources, len(bench.data.classes))
 
 
 def _kinds(specs: Sequence[Spec]) -> dict[str, str]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.bench.conditions import CLEAN, MIXED
-from prism_audio.bench.runner import Answer
+from prism_audio.bench.runner import JobResult
 from prism_audio.bench.scores import Interval, accuracy, class_accuracy, macro_f1, paired_bootstrap
+from prism_audio.io.types import Float64
 
-Float64 = NDArray[np.float64]
 Level = float | str
 Cell = tuple[str, Level]
 Score = Callable[[NDArray[np.integer], NDArray[np.integer]], float]
@@ -23,12 +23,12 @@ Score = Callable[[NDArray[np.integer], NDArray[np.integer]], float]
 BASELINE = "zero_shot"
 
 
-class Summary:
+class TransductiveSummary:
     """Scores of methods by place and level.
 
     Parameters
     ----------
-    answers : iterable of Answer
+    answers : iterable of JobResult
         Transductive ones count, without any treatment of the sound; others are passed over.
     truth : (N,) array
         The classes of all clips.
@@ -40,7 +40,7 @@ class Summary:
 
     def __init__(
         self,
-        answers: Iterable[Answer],
+        answers: Iterable[JobResult],
         truth: NDArray[np.int64],
         sources: NDArray[np.int64],
         classes: int,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism_audio.bench.report import Picture, Section, sections
+from prism_audio.bench.report_table import ReportTable
 from prism_audio.bench.scores import accuracy, macro_f1
 from prism_audio.bench.style import svg
-from prism_audio.bench.table import Table
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
 from prism_audio.io.table_files import write_table
@@ -98,7 +98,7 @@ def markdown(title: str, told: Sequence[Section]) -> str:
     for section in told:
         blocks.append(f"## {section.title}")
         for part in section.parts:
-            if isinstance(part, Table):
+            if isinstance(part, ReportTable):
                 blocks.append(part.markdown())
             elif isinstance(part, Picture):
                 blocks.append(f"![{part.caption}](figures/{part.name}.svg)\n\n*{part.caption}*")
@@ -117,7 +117,7 @@ def html(title: str, told: Sequence[Section], drawn: dict[str, bytes]) -> str:
     for number, section in enumerate(told):
         body.append(f'<h2 id="s{number}">{escape(section.title)}</h2>')
         for part in section.parts:
-            if isinstance(part, Table):
+            if isinstance(part, ReportTable):
                 body.append(part.html())
             elif isinstance(part, Picture):
                 picture = _inline(part.name, drawn[part.name])

@@ -144,7 +144,7 @@ def _print(
     out: Path | None,
 ) -> None:
     from prism_audio.cli.console import printable, say
-    from prism_audio.cli.tables import number, show_table
+    from prism_audio.cli.text_tables import number, show_table
     from prism_audio.labelling.classify import summarise
 
     # A folder that was typed need not be read again in every line.

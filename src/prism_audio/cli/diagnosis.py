@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from prism_audio.cli.console import say
-from prism_audio.cli.tables import show_pairs, show_table, show_text
+from prism_audio.cli.text_tables import show_pairs, show_table, show_text
 from prism_audio.model.diagnose import Look, Shift
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class LabelOptions:
     """What is to be told apart: the classes, the adapter if one was given, the encoder if needed."""
 
     vocabulary: Vocabulary
@@ -46,7 +46,7 @@ def gather_words(
     adapter: Path | None = None,
     encoder: str | None = None,
     prompts: str = "paper",
-) -> Words:
+) -> LabelOptions:
     """The classes, from an adapter, from a file of prototypes, or from labels and an encoder.
 
     ``paths`` are what is to be labelled (None: a stream): recordings need the encoder in any case,
@@ -71,13 +71,13 @@ def gather_words(
     name = encoder or (store.encoder if store else DEFAULT)
     if prototypes is not None:
         tower = load_encoder(name) if kind == "audio" else None
-        return Words(Vocabulary.from_file(prototypes, names), None, tower)
+        return LabelOptions(Vocabulary.from_file(prototypes, names), None, tower)
     prompt_set = PromptSet.load(prompts)
     tower = load_encoder(name)
-    return Words(Vocabulary.from_text(tower, names, prompt_set), None, tower)
+    return LabelOptions(Vocabulary.from_text(tower, names, prompt_set), None, tower)
 
 
-def _saved(path: Path, encoder: str | None, *, sound: bool) -> Words:
+def _saved(path: Path, encoder: str | None, *, sound: bool) -> LabelOptions:
     from prism_audio.encoders.base import load_encoder
     from prism_audio.labelling.calibration import refuse_other_encoder
     from prism_audio.model.adapter import Adapter
@@ -85,16 +85,16 @@ def _saved(path: Path, encoder: str | None, *, sound: bool) -> Words:
 
     adapter = Adapter.load(path)
     if not sound:
-        return Words(Vocabulary.of(adapter), adapter, None)
+        return LabelOptions(Vocabulary.of(adapter), adapter, None)
     name = encoder or adapter.encoder
     if not name:
         raise AdapterError(f"{path} does not say which encoder it is for; say it with --encoder")
     tower = load_encoder(name)
     refuse_other_encoder(adapter, tower.fingerprint, tower.id, str(path))
-    return Words(Vocabulary.of(adapter), adapter, tower)
+    return LabelOptions(Vocabulary.of(adapter), adapter, tower)
 
 
-def gather_batch(paths: Sequence[Path], words: Words, *, windows: bool = False) -> Batch:
+def gather_batch(paths: Sequence[Path], words: LabelOptions, *, windows: bool = False) -> Batch:
     """The embeddings; recordings are embedded under a progress bar on standard error.
 
     Ends the command, with the reasons, where not one recording could be read.

@@ -113,7 +113,7 @@ def _change(row: dict[str, Any], name: str, form: str) -> str:
 def show(adapter: Adapter) -> None:
     """Print the card and the classes for people."""
     from prism_audio.cli.console import say
-    from prism_audio.cli.tables import show_pairs, show_table, show_text
+    from prism_audio.cli.text_tables import show_pairs, show_table, show_text
     from prism_audio.model import card
 
     show_pairs("PRISM adapter", card.rows(adapter))

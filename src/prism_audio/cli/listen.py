@@ -13,7 +13,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Float32
+    from prism_audio.io.types import Float32
 
 # Seconds: the window that an adapter of long recordings suggests would answer too late.
 LONGEST = 10.0

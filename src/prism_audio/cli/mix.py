@@ -12,7 +12,7 @@ import typer
 from prism_audio.errors import InputError, PrismError
 
 if TYPE_CHECKING:
-    from prism_audio.audio.mixing.mix import Sound
+    from prism_audio.audio.mixing.mix import MixedSound
 
 
 class Kind(StrEnum):
@@ -124,7 +124,7 @@ class Mixer:
     kind: Kind
     level: Level | None
     rate: int | None
-    _noises: dict[tuple[Path, int], Sound] = field(default_factory=dict)
+    _noises: dict[tuple[Path, int], MixedSound] = field(default_factory=dict)
 
     def make(self, sound: Path, noise: Path, target: Path, seed: tuple[int, int]) -> dict[str, Any]:
         """Make one mixture, write it, and return its story."""

@@ -67,13 +67,13 @@ def command(
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
         ) from None
-    from prism_audio.serve.settings import Limits, Settings, is_loopback
+    from prism_audio.serve.settings import Limits, ServiceSettings, is_loopback
 
     if adapter and labels:
         raise InputError("an adapter brings its own labels; leave out --labels")
     if token is not None and not token.strip():
         raise InputError("the token is empty; leave it out, or give one of some length")
-    settings = Settings(
+    settings = ServiceSettings(
         adapters=tuple(adapter or ()),
         labels=labels,
         encoder=encoder,

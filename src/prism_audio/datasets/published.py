@@ -48,7 +48,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetOrigin:
     """Where a dataset comes from and what its folder looks like, for messages."""
 
     title: str
@@ -64,7 +64,11 @@ class Source:
 
 
 def read_table(
-    folder: Path, names: Sequence[str], columns: Iterable[str], source: Source, delimiter: str = ","
+    folder: Path,
+    names: Sequence[str],
+    columns: Iterable[str],
+    source: DatasetOrigin,
+    delimiter: str = ",",
 ) -> list[dict[str, str]]:
     """The rows of the first of several possible tables that exists, checked for its columns."""
     path = next((folder / name for name in names if (folder / name).is_file()), None)
@@ -84,7 +88,7 @@ def read_table(
     return rows
 
 
-def find_clips(folder: Path, names: Iterable[str], source: Source) -> list[Path]:
+def find_clips(folder: Path, names: Iterable[str], source: DatasetOrigin) -> list[Path]:
     """The files of those names relative to the folder; any audio suffix will do.
 
     People keep their copies as wav, flac or ogg while the table says ``.wav``.
@@ -109,7 +113,7 @@ def find_clips(folder: Path, names: Iterable[str], source: Source) -> list[Path]
     return found
 
 
-def whole_number(row: dict[str, str], column: str, source: Source, folder: Path) -> int:
+def whole_number(row: dict[str, str], column: str, source: DatasetOrigin, folder: Path) -> int:
     """A cell that must hold a whole number."""
     try:
         return int(row[column])
@@ -119,7 +123,7 @@ def whole_number(row: dict[str, str], column: str, source: Source, folder: Path)
 
 
 def class_names(
-    numbers: Sequence[int], names: Sequence[str], source: Source, folder: Path
+    numbers: Sequence[int], names: Sequence[str], source: DatasetOrigin, folder: Path
 ) -> list[str]:
     """Names in the order of their numbers, which must run from 0 on, each with one name."""
     known: dict[int, str] = {}

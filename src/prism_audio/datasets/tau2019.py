@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from prism_audio.datasets.published import Published, Source, find_clips, read_table
+from prism_audio.datasets.published import DatasetOrigin, Published, find_clips, read_table
 
-SOURCE = Source(
+ORIGIN = DatasetOrigin(
     "TAU Urban Acoustic Scenes 2019",
     "Zenodo (development set DOI 10.5281/zenodo.2589280, mobile set DOI 10.5281/zenodo.2589332)",
     "meta.csv and evaluation_setup/ beside audio/",
@@ -30,14 +30,14 @@ def load_tau2019(folder: str | os.PathLike[str]) -> Published:
     """
     root = Path(folder)
     columns = ("filename", "scene_label", "identifier", "source_label")
-    rows = read_table(root, ("meta.csv",), columns, SOURCE, delimiter="\t")
+    rows = read_table(root, ("meta.csv",), columns, ORIGIN, delimiter="\t")
     setup = ("evaluation_setup/fold1_test.csv", "evaluation_setup/fold1_evaluate.csv")
-    test = {row["filename"] for row in read_table(root, setup, ("filename",), SOURCE, "\t")}
+    test = {row["filename"] for row in read_table(root, setup, ("filename",), ORIGIN, "\t")}
     names = [row["filename"] for row in rows]
     stray = test - set(names)
     if stray:
-        raise SOURCE.missing(root, f"its test set names {min(stray)}, which meta.csv does not")
-    files = find_clips(root, names, SOURCE)
+        raise ORIGIN.missing(root, f"its test set names {min(stray)}, which meta.csv does not")
+    files = find_clips(root, names, ORIGIN)
     classes = sorted({row["scene_label"] for row in rows})
     labels = [classes.index(row["scene_label"]) for row in rows]
     folds = [_TEST if name in test else _REST for name in names]

@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 
 from prism_audio.datasets.published import (
+    DatasetOrigin,
     Published,
-    Source,
     class_names,
     find_clips,
     read_table,
     whole_number,
 )
 
-SOURCE = Source(
+ORIGIN = DatasetOrigin(
     "UrbanSound8K",
     "Zenodo (dataset DOI 10.5281/zenodo.1203745)",
     "metadata/UrbanSound8K.csv beside audio/fold1 to audio/fold10",
@@ -31,13 +31,13 @@ def load_us8k(folder: str | os.PathLike[str]) -> Published:
     """
     root = Path(folder)
     columns = ("slice_file_name", "fsID", "fold", "classID", "class")
-    rows = read_table(root, ("metadata/UrbanSound8K.csv", "UrbanSound8K.csv"), columns, SOURCE)
-    folds = [whole_number(row, "fold", SOURCE, root) for row in rows]
+    rows = read_table(root, ("metadata/UrbanSound8K.csv", "UrbanSound8K.csv"), columns, ORIGIN)
+    folds = [whole_number(row, "fold", ORIGIN, root) for row in rows]
     names = [
         f"audio/fold{fold}/{row['slice_file_name']}" for row, fold in zip(rows, folds, strict=True)
     ]
-    files = find_clips(root, names, SOURCE)
-    labels = [whole_number(row, "classID", SOURCE, root) for row in rows]
-    classes = class_names(labels, [row["class"] for row in rows], SOURCE, root)
+    files = find_clips(root, names, ORIGIN)
+    labels = [whole_number(row, "classID", ORIGIN, root) for row in rows]
+    classes = class_names(labels, [row["class"] for row in rows], ORIGIN, root)
     sources = [row["fsID"] for row in rows]
     return Published("us8k", files, classes, labels, folds, sources=sources)

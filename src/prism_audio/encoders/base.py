@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import InputError, PrismError
+from prism_audio.io.types import Float32
 
 if TYPE_CHECKING:
     from prism_audio.audio.decode import AudioSource
     from prism_audio.audio.windows import Window
 
-Float32 = NDArray[np.float32]
 # A file, or an array with its rate in Hz.
 Sound: TypeAlias = "AudioSource | tuple[Any, int]"
 

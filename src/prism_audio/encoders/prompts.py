@@ -18,12 +18,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.encoders.base import Encoder
 from prism_audio.errors import InputError
-
-Float32 = NDArray[np.float32]
+from prism_audio.io.types import Float32
 
 SLOT = "{}"
 _COLUMNS = ("label", "labels", "category", "class", "class_name", "display_name", "name")

@@ -26,7 +26,7 @@ from prism_audio.geometry.products import (
     symmetric,
     symmetric_product,
 )
-from prism_audio.geometry.source import Answer, InMemory, Source
+from prism_audio.geometry.source import InMemory, RowSource, ScanResult
 from prism_audio.geometry.sphere import normalise
 
 
@@ -46,17 +46,17 @@ class Ridge:
     condition: float
 
 
-def moments(source: Source, Y: Float) -> Float64:
+def moments(source: RowSource, Y: Float) -> Float64:
     """E~^T Y for targets ``Y`` (N, m) that are an array, shape (d + 1, m)."""
     (X,) = source.scan(_cross, Y).sums
     return np.asarray(X)
 
 
-def _cross(E: Float, Y: Float) -> Answer:
-    return Answer(sums=(np.vstack([product(E.T, Y), Y.sum(axis=0)]),))
+def _cross(E: Float, Y: Float) -> ScanResult:
+    return ScanResult(sums=(np.vstack([product(E.T, Y), Y.sum(axis=0)]),))
 
 
-def second_moments(source: Source) -> Float64:
+def second_moments(source: RowSource) -> Float64:
     """G = E~^T E~, shape (d + 1, d + 1)."""
     N, d = source.shape
     triangle, sums = source.scan(_gram).sums
@@ -83,8 +83,8 @@ def factor_ridge(G: Float64, lam: float) -> Ridge:
     return Ridge(G, inverse, lam, float(norm * inverse_norm))
 
 
-def _gram(E: Float) -> Answer:
-    return Answer(sums=(gram(E), E.sum(axis=0)))
+def _gram(E: Float) -> ScanResult:
+    return ScanResult(sums=(gram(E), E.sum(axis=0)))
 
 
 def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64 | None = None) -> Float64:

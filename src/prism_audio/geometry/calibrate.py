@@ -40,7 +40,7 @@ from prism_audio.geometry.rows import (
     mapped,
     original,
 )
-from prism_audio.geometry.source import InMemory, Source
+from prism_audio.geometry.source import InMemory, RowSource
 from prism_audio.geometry.sphere import Labels, row_norms
 
 UNGUARDED = Verdict("adapted", ("the guard is off",))
@@ -85,13 +85,13 @@ class Found(NamedTuple):
     rounds: list[dict[str, Any]]
 
 
-def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> Calibration:
+def calibrate(E: Float | RowSource, T: Float, params: Parameters | None = None) -> Calibration:
     """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
 
     Both must be of one float type, finite and without zero rows; nothing is written into them.
     """
     params = params or Parameters()
-    source: Source = InMemory(E) if isinstance(E, np.ndarray) else E
+    source: RowSource = InMemory(E) if isinstance(E, np.ndarray) else E
     N, d = source.shape
     if N * d <= SMALL:
         source, T = source.astype(np.float64), T.astype(np.float64)
@@ -112,13 +112,13 @@ def calibrate(E: Float | Source, T: Float, params: Parameters | None = None) -> 
     return Calibration(W, labels, rounds, verdict)
 
 
-def repeat(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+def repeat(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
     """The rounds of either compilation, for rows with the moments ``G`` = E~^T E~."""
     found = composed if params.compilation == "composition" else regressed
     return found(source, T, G, params)
 
 
-def regressed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+def regressed(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
     """The rounds of Algorithm 1."""
     ridge = abr.factor_ridge(G, params.lam)
     W = abr.identity_map(source.shape[1])
@@ -146,7 +146,7 @@ def regressed(source: Source, T: Float, G: Float64, params: Parameters) -> Found
     return Found(W, folded_labels(source, fold(W, T)) if params.abr else E_cur.y, rounds)
 
 
-def composed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
+def composed(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
     """Rounds of composition from soft assignments, which start from those of zero-shot."""
     W = abr.identity_map(source.shape[1])
     temperature = params.softness * compose.score_length(fold(W, T), G)
@@ -168,7 +168,7 @@ def composed(source: Source, T: Float, G: Float64, params: Parameters) -> Found:
     return Found(W, folded_labels(source, fold(W, T)), rounds)
 
 
-def plain_map(source: Source, T: Float, G: Float64, params: Parameters) -> Float64:
+def plain_map(source: RowSource, T: Float, G: Float64, params: Parameters) -> Float64:
     """The map of one round from zero-shot, all that the guard looks at.
 
     Its assignments do not count as mixtures: those make classes that stand out seem more, and silence
@@ -184,7 +184,7 @@ def plain_map(source: Source, T: Float, G: Float64, params: Parameters) -> Float
     return composition(shares, shares.means, T, G, params).W
 
 
-def heard_labels(source: Source, T: Float, G: Float64, params: Parameters) -> Labels:
+def heard_labels(source: RowSource, T: Float, G: Float64, params: Parameters) -> Labels:
     """Two labellings (2, N) that tell what classes a batch holds.
 
     Hard assignments hear too few classes, soft ones too many.
@@ -193,7 +193,7 @@ def heard_labels(source: Source, T: Float, G: Float64, params: Parameters) -> La
     return np.stack([folded_labels(source, fold(W, T)) for W in maps])
 
 
-def half_maps(source: Source, T: Float, params: Parameters) -> list[Float64]:
+def half_maps(source: RowSource, T: Float, params: Parameters) -> list[Float64]:
     """The maps that two halves of a batch give; none of fewer than four clips.
 
     Every other clip by confidence: the halves are alike, whatever the order of rows and classes, and

@@ -19,7 +19,7 @@ from scipy.special import expit
 from prism_audio.geometry.pct import Targets
 from prism_audio.geometry.products import Float, Float64, gram, product, symmetric
 from prism_audio.geometry.rows import Head, dots
-from prism_audio.geometry.source import Answer
+from prism_audio.geometry.source import ScanResult
 from prism_audio.geometry.sphere import Labels, assign, best
 
 
@@ -54,15 +54,15 @@ def blended_moments(targets: Targets, T: Float, gamma: float) -> tuple[Float64, 
 
 def _labels(
     E: Float, g: Float, U: Float, y: Labels, length: Float, *, head: Head, steps: Float
-) -> Answer:
+) -> ScanResult:
     y_tgt, kappa = best(dots(E, g, U, head) + steps[y])
-    return Answer((y_tgt, kappa / length))
+    return ScanResult((y_tgt, kappa / length))
 
 
-def _moments(E: Float, w: Float) -> Answer:
+def _moments(E: Float, w: Float) -> ScanResult:
     root = np.sqrt(w)
     F = E * root[:, None]
-    return Answer(sums=(gram(F), product(root[None], F)[0]))
+    return ScanResult(sums=(gram(F), product(root[None], F)[0]))
 
 
 def car(E_noisy: Float, E_tgt: Float, T: Float, *, gamma: float = 10.0) -> Float:

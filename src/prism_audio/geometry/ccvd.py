@@ -31,7 +31,7 @@ from prism_audio.geometry.products import (
     symmetric_product,
 )
 from prism_audio.geometry.rows import Head, Labelled, Rows, dots, extended, formed, original
-from prism_audio.geometry.source import Answer, InMemory
+from prism_audio.geometry.source import InMemory, ScanResult
 from prism_audio.geometry.sphere import Labels, Mask, best, class_sums, gate, row_norms
 
 # A direction whose variance is below this fraction of the largest one is no part of the rank of S_W:
@@ -81,9 +81,9 @@ def within(second: Float64, mu_c: Float64, n_c: Float64) -> Float64:
     return S_W if np.trace(S_W) > NO_SCATTER * n_c.sum() else np.zeros_like(S_W)
 
 
-def _moments(E: Float, g: Float, U: Float, y: Labels, kept: Mask, *, C: int) -> Answer:
+def _moments(E: Float, g: Float, U: Float, y: Labels, kept: Mask, *, C: int) -> ScanResult:
     F = extended(E[kept], U[kept], g[kept])
-    return Answer(sums=(gram(F), class_sums(F, y[kept], C, np.ones(len(F), F.dtype))))
+    return ScanResult(sums=(gram(F), class_sums(F, y[kept], C, np.ones(len(F), F.dtype))))
 
 
 def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Float:
@@ -125,7 +125,7 @@ def without(M: Float, V: Float) -> Float:
     return add_product(M.copy(), product(M, V), V.T, factor=-1.0)
 
 
-def _deflate(E: Float, g: Float, U: Float, *, head: Head, C: int) -> Answer:
+def _deflate(E: Float, g: Float, U: Float, *, head: Head, C: int) -> ScanResult:
     """Labels, confidences and one over the lengths of x (I - V V^T), given x [(I - V V^T) T^T | V]."""
     S = dots(E, g, U, head)
     # |x (I - V V^T)|^2 for a unit row x; a row inside the span of V has no direction left.
@@ -133,7 +133,7 @@ def _deflate(E: Float, g: Float, U: Float, *, head: Head, C: int) -> Answer:
     left = square > 64 * np.finfo(E.dtype).eps
     gain = np.where(left, 1 / np.sqrt(np.where(left, square, 1)), 0).astype(E.dtype)
     y, kappa = best(S[:, :C])
-    return Answer((y, kappa * gain, gain))
+    return ScanResult((y, kappa * gain, gain))
 
 
 def ccvd(E: Float, T: Float, *, K: int = 60, q: float = 0.7, eps: float = 1e-4) -> Float:

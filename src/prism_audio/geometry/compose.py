@@ -47,7 +47,7 @@ from prism_audio.geometry.ccvd import within
 from prism_audio.geometry.opca import rotation
 from prism_audio.geometry.products import Float, Float64, add_product, inner, length, product
 from prism_audio.geometry.soft import soft_gain
-from prism_audio.geometry.source import Answer, Source
+from prism_audio.geometry.source import RowSource, ScanResult
 
 # Clips that the text counts for in the centroid of a class.
 TEXT_CLIPS = 0.5
@@ -88,12 +88,12 @@ class Composition(NamedTuple):
     deflated_rank: float
 
 
-def find_shares(source: Source, head: Float64, temperature: float) -> Shares:
+def find_shares(source: RowSource, head: Float64, temperature: float) -> Shares:
     """The shares of the classes under r_ic = softmax_c([e_i | 1] head / temperature)."""
     return Shares(*source.scan(partial(_shares, head=head / temperature)).sums)
 
 
-def find_mixture(source: Source, head: Float64, temperature: float) -> Mixture:
+def find_mixture(source: RowSource, head: Float64, temperature: float) -> Mixture:
     """The same shares, with what they have in common."""
     n_c, sums, common = source.scan(partial(_mixture, head=head / temperature)).sums
     return Mixture(Shares(n_c, sums), common)
@@ -175,14 +175,14 @@ def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
     return np.asarray(share[:, None] * mu_c + (1 - share)[:, None] * (m + b * (T - t)))
 
 
-def _shares(E: Float, *, head: Float64) -> Answer:
+def _shares(E: Float, *, head: Float64) -> ScanResult:
     r = _assignments(E, head)
-    return Answer(sums=(r.sum(axis=0), product(r.T, E)))
+    return ScanResult(sums=(r.sum(axis=0), product(r.T, E)))
 
 
-def _mixture(E: Float, *, head: Float64) -> Answer:
+def _mixture(E: Float, *, head: Float64) -> ScanResult:
     r = _assignments(E, head)
-    return Answer(sums=(r.sum(axis=0), product(r.T, E), product(r.T, r)))
+    return ScanResult(sums=(r.sum(axis=0), product(r.T, E), product(r.T, r)))
 
 
 def _assignments(E: Float, head: Float64) -> Float:

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from prism_audio.geometry.products import Float, Float64, product
-from prism_audio.geometry.source import Answer, Source
+from prism_audio.geometry.source import RowSource, ScanResult
 from prism_audio.geometry.sphere import Labels, row_norms
 
 COVERAGE_HALF, COVERAGE_POWER = 0.65, 8.0
@@ -75,7 +75,7 @@ class Verdict(str):
         return str(self), self.reasons, self.numbers
 
 
-def reliability(source: Source, T: Float, *maps: Float64) -> float:
+def reliability(source: RowSource, T: Float, *maps: Float64) -> float:
     """The part of a correction that is surely no chance of the batch: 0 without two maps.
 
     ``maps`` are the two (d + 1, d) maps, ``source`` the whole batch, ``T`` (C, d) the prototypes.
@@ -100,11 +100,11 @@ def reliability(source: Source, T: Float, *maps: Float64) -> float:
     return 2 * r / (1 + r)
 
 
-def _score_products(E: Float, *, heads: list[Float64]) -> Answer:
+def _score_products(E: Float, *, heads: list[Float64]) -> ScanResult:
     """Inner products (3, 3) between the scores that three heads give a block; lengths of the first."""
     scores = [product(E, head[:-1].astype(E.dtype)) + head[-1] for head in heads]
     S = np.stack([x.ravel() for x in scores])
-    return Answer((row_norms(scores[0]),), (product(S, S.T),))
+    return ScanResult((row_norms(scores[0]),), (product(S, S.T),))
 
 
 def lower_end(r: float, n: float) -> float:

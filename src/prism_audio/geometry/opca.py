@@ -42,7 +42,7 @@ from prism_audio.geometry.rows import (
     original,
     weighted_means,
 )
-from prism_audio.geometry.source import Answer, InMemory
+from prism_audio.geometry.source import InMemory, ScanResult
 from prism_audio.geometry.sphere import best, gate
 
 SCALE_RANGE = (0.8, 1.2)
@@ -166,13 +166,15 @@ def align(X: Rows, a: Alignment, T: Float) -> Labelled:
     return Labelled(moved, y, kappa)
 
 
-def _align(E: Float, g: Float, U: Float, *, head: Head, shift: Float64, square: float) -> Answer:
+def _align(
+    E: Float, g: Float, U: Float, *, head: Head, shift: Float64, square: float
+) -> ScanResult:
     """Labels, confidences and lengths of x R* + c, given x [R* T^T | R* c]."""
     S = dots(E, g, U, head)
     # |x R* + c|^2 for a unit row x: rotating keeps its length.
     size = np.sqrt(np.maximum(1 + square + 2 * S[:, -1], NO_LENGTH))
     y, kappa = best(S[:, :-1] + shift.astype(E.dtype))
-    return Answer((y, kappa / size, size))
+    return ScanResult((y, kappa / size, size))
 
 
 def opca(E: Float, T: Float, *, p: float = 0.8, eps: float = 1e-4) -> Float:

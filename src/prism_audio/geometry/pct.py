@@ -34,7 +34,7 @@ from prism_audio.geometry.rows import (
     original,
     weighted_means,
 )
-from prism_audio.geometry.source import Answer, InMemory
+from prism_audio.geometry.source import InMemory, ScanResult
 from prism_audio.geometry.sphere import Labels, class_sums
 
 
@@ -83,19 +83,19 @@ def untranslated(rows: Labelled, C: int) -> Targets:
     return Targets(X, rows.y, np.zeros((C, X.source.shape[1])), np.ones_like(X.g))
 
 
-def _lengths(E: Float, g: Float, U: Float, y: Labels, *, head: Head, square: Float64) -> Answer:
+def _lengths(E: Float, g: Float, U: Float, y: Labels, *, head: Head, square: Float64) -> ScanResult:
     """|x + step_y| of unit rows x; where a row has no direction left, of the step alone."""
     towards = np.take_along_axis(dots(E, g, U, head), y[:, None], axis=1)[:, 0]
     squares = (g > 0) + 2 * towards + square[y]
-    return Answer((np.sqrt(np.maximum(squares, NO_LENGTH)).astype(E.dtype),))
+    return ScanResult((np.sqrt(np.maximum(squares, NO_LENGTH)).astype(E.dtype),))
 
 
-def _moments(E: Float, g: Float, U: Float, y: Labels, weights: Float, *, C: int) -> Answer:
+def _moments(E: Float, g: Float, U: Float, y: Labels, weights: Float, *, C: int) -> ScanResult:
     w = g * weights
     root = np.sqrt(w)
     F = extended(E, U, root)
     n_c = np.bincount(y, weights=weights, minlength=C)
-    return Answer(sums=(gram(F), product(root[None], F)[0], class_sums(E, y, C, weights), n_c))
+    return ScanResult(sums=(gram(F), product(root[None], F)[0], class_sums(E, y, C, weights), n_c))
 
 
 def pct(E: Float, T: Float, *, alpha: float = 0.3) -> Float:

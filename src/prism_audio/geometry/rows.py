@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_audio.geometry.products import Float, Float64, add_product, product
-from prism_audio.geometry.source import Answer, Notes, Source, Work
+from prism_audio.geometry.source import Notes, RowSource, ScanResult, Work
 from prism_audio.geometry.sphere import Labels, assign, assign_folded, class_sums, row_norms
 
 # Lengths below this are none: what points nowhere is not blown up to a unit vector.
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 class Rows:
     """x_i = g_i (e_i A + u_i B) for the rows e_i of ``source``; all of the float type of those."""
 
-    source: Source
+    source: RowSource
     A: Float
     B: Float
     U: Float
@@ -58,7 +58,7 @@ class Rows:
         H = H.astype(self.source.dtype, copy=False)
         return Head(product(self.A, H), product(self.B, H))
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         """A pass; the work is shown e, g, u and the notes."""
         return self.source.scan(work, self.g, self.U, *notes)
 
@@ -71,7 +71,7 @@ class Labelled(NamedTuple):
     kappa: Float
 
 
-def original(source: Source, T: Float) -> Labelled:
+def original(source: RowSource, T: Float) -> Labelled:
     """The rows as the encoder gave them."""
     N, d = source.shape
     kind = source.dtype
@@ -81,7 +81,7 @@ def original(source: Source, T: Float) -> Labelled:
     return Labelled(X, y, kappa)
 
 
-def mapped(source: Source, W: Float, T: Float) -> Labelled:
+def mapped(source: RowSource, W: Float, T: Float) -> Labelled:
     """normalize([e | 1] W): what a compiled correction makes of the rows."""
     N, d = source.shape
     one, W = np.ones(N, source.dtype), W.astype(source.dtype)
@@ -100,7 +100,7 @@ def formed(X: Rows) -> Float:
     return rows
 
 
-def folded_labels(source: Source, head: Float64) -> Labels:
+def folded_labels(source: RowSource, head: Float64) -> Labels:
     """argmax_c of [e_i | 1] head: the labels of a map, whose last normalisation they do not see."""
     labels: Labels = source.scan(partial(_folded, head=head)).rows[0]
     return labels
@@ -130,28 +130,28 @@ def extended(E: Float, U: Float, weights: Float) -> Float:
     return F
 
 
-def _labels(E: Float, g: Float, U: Float, *, T: Float) -> Answer:
-    return Answer(assign(E, T))
+def _labels(E: Float, g: Float, U: Float, *, T: Float) -> ScanResult:
+    return ScanResult(assign(E, T))
 
 
-def _folded(E: Float, *, head: Float64) -> Answer:
-    return Answer((assign_folded(E, head),))
+def _folded(E: Float, *, head: Float64) -> ScanResult:
+    return ScanResult((assign_folded(E, head),))
 
 
-def _form(E: Float, g: Float, U: Float, *, A: Float, B: Float) -> Answer:
+def _form(E: Float, g: Float, U: Float, *, A: Float, B: Float) -> ScanResult:
     X = product(E, A)
     add_product(X, U, B)
     X *= g[:, None]
-    return Answer((X,))
+    return ScanResult((X,))
 
 
-def _measure(E: Float, g: Float, U: Float, *, A: Float, B: Float, T: Float) -> Answer:
+def _measure(E: Float, g: Float, U: Float, *, A: Float, B: Float, T: Float) -> ScanResult:
     (X,) = _form(E, g, U, A=A, B=B).rows
     length = np.maximum(row_norms(X), X.dtype.type(NO_LENGTH))
     y, kappa = assign(X, T)
-    return Answer((y, kappa / length, length))
+    return ScanResult((y, kappa / length, length))
 
 
-def _class_sums(E: Float, g: Float, U: Float, y: Labels, weights: Float, *, C: int) -> Answer:
+def _class_sums(E: Float, g: Float, U: Float, y: Labels, weights: Float, *, C: int) -> ScanResult:
     w = weights * g
-    return Answer(sums=(np.hstack([class_sums(E, y, C, w), class_sums(U, y, C, w)]),))
+    return ScanResult(sums=(np.hstack([class_sums(E, y, C, w), class_sums(U, y, C, w)]),))

@@ -13,7 +13,7 @@ memory is the simplest source; files larger than memory and a cluster are others
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from prism_audio.geometry.products import Float, row_blocks
 Notes = NDArray[Any]
 
 
-class Answer(NamedTuple):
+class ScanResult(NamedTuple):
     """What a pass leaves: numbers for every row, each (N, ...), and sums over all rows."""
 
     rows: tuple[Notes, ...] = ()
@@ -31,10 +31,11 @@ class Answer(NamedTuple):
 
 
 # Shown a block of rows (n, d) and the notes of those rows, each (n, ...).
-Work = Callable[..., Answer]
+Work = Callable[..., ScanResult]
 
 
-class Source(Protocol):
+@runtime_checkable
+class RowSource(Protocol):
     """Unit rows (N, d) somewhere.
 
     Attributes
@@ -43,6 +44,9 @@ class Source(Protocol):
         N and d.
     dtype : dtype
         The float type in which blocks are shown.
+    heard : (M,) array of bool
+        Of the M rows that were given, those that have a direction; the other M - N (silence) are
+        in no pass.
     """
 
     @property
@@ -51,15 +55,18 @@ class Source(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]: ...
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    @property
+    def heard(self) -> NDArray[np.bool_]: ...
+
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         """One pass over all rows; ``notes`` are arrays (N, ...) that hold something of every row."""
         ...
 
-    def astype(self, dtype: Any) -> Source:
+    def astype(self, dtype: Any) -> RowSource:
         """The same rows, shown in another float type."""
         ...
 
-    def only(self, chosen: NDArray[np.bool_]) -> Source:
+    def only(self, chosen: NDArray[np.bool_]) -> RowSource:
         """The rows that are marked, in the same order."""
         ...
 
@@ -67,8 +74,13 @@ class Source(Protocol):
 class InMemory:
     """Rows of an array, which is read only."""
 
-    def __init__(self, E: Float) -> None:
+    def __init__(self, E: Float, heard: NDArray[np.bool_] | None = None) -> None:
         self._E = E
+        self._heard = heard
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        return np.ones(len(self._E), dtype=bool) if self._heard is None else self._heard
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,23 +90,23 @@ class InMemory:
     def dtype(self) -> np.dtype[Any]:
         return self._E.dtype
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         return scan_blocks(self._E, work, notes)
 
     def astype(self, dtype: Any) -> InMemory:
-        return InMemory(self._E.astype(dtype, copy=False))
+        return InMemory(self._E.astype(dtype, copy=False), self._heard)
 
     def only(self, chosen: NDArray[np.bool_]) -> InMemory:
         return InMemory(self._E[chosen])
 
 
-def scan_blocks(E: Float, work: Work, notes: Iterable[Notes]) -> Answer:
+def scan_blocks(E: Float, work: Work, notes: Iterable[Notes]) -> ScanResult:
     """The pass over an array, in blocks that stay in the cache."""
     notes = tuple(notes)
     return merge(work(E[rows], *(note[rows] for note in notes)) for rows in row_blocks(len(E)))
 
 
-def merge(answers: Iterable[Answer]) -> Answer:
+def merge(answers: Iterable[ScanResult]) -> ScanResult:
     """One answer for neighbouring parts of the rows, given in order."""
     rows: list[tuple[Notes, ...]] = []
     sums: list[Notes] = []
@@ -105,7 +117,22 @@ def merge(answers: Iterable[Answer]) -> Answer:
                 total += part
         else:
             sums = [np.array(part, dtype=np.float64) for part in answer.sums]
-    return Answer(
+    return ScanResult(
         rows[0] if len(rows) == 1 else tuple(map(np.concatenate, zip(*rows, strict=True))),
         tuple(sums),
     )
+
+
+def pick(source: RowSource, most: int, seed: int = 0) -> Float:
+    """At most ``most`` rows of a source, drawn evenly, in their order."""
+    N, _ = source.shape
+    chosen = np.ones(N, dtype=bool)
+    if most < N:
+        chosen[:] = False
+        chosen[np.random.default_rng(seed).choice(N, most, replace=False)] = True
+    rows: Float = source.scan(_picked, chosen).rows[0]
+    return rows
+
+
+def _picked(E: Float, chosen: NDArray[np.bool_]) -> ScanResult:
+    return ScanResult((E[chosen],))

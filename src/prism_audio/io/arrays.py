@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from prism_audio.errors import InputError, InputTypeError
-from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.products import row_blocks
+from prism_audio.io.types import Float
 
 Restore = Callable[[Any], Any]
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float
 from prism_audio.io.arrays import as_rows, to_numpy
+from prism_audio.io.types import Float
 
 # What the matrix may be called in a file that holds several arrays.
 NAMES = {

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float
 from prism_audio.io.matrices import parquet_reader
+from prism_audio.io.types import Float
 
 _SAFETENSORS = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 _NAMES = ("embeddings", "embedding", "E", "X")
@@ -116,7 +116,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Table:
+class RowTable:
     """Pieces one after the other, as one matrix (N, d) that is read in chunks."""
 
     pieces: Sequence[Piece]
@@ -160,13 +160,13 @@ class Table:
         return np.ascontiguousarray(rows, dtype=self.dtype)
 
 
-def open_table(path: str | os.PathLike[str]) -> Table:
+def open_table(path: str | os.PathLike[str]) -> RowTable:
     """The rows of a store, or of a ``.npy``, ``.safetensors`` or ``.parquet`` file."""
     from prism_audio.store.store import SETTINGS_FILE
 
     file = Path(path)
     if (file / SETTINGS_FILE).is_file():
-        return Table(_store(file), str(file))
+        return RowTable(_store(file), str(file))
     openers = {".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet}
     opener = openers.get(file.suffix.lower())
     if opener is None:
@@ -177,7 +177,7 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     if not file.is_file():
         raise InputError(f"{file}: there is no such file")
     try:
-        return Table(opener(file), str(file))
+        return RowTable(opener(file), str(file))
     except InputError:
         raise
     except Exception as error:  # every format has its own kinds of damage

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float
 from prism_audio.io.matrices import is_matrix_file, read_matrix
+from prism_audio.io.types import Float
 
 if TYPE_CHECKING:
     from prism_audio.encoders.base import Encoder

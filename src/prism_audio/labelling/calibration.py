@@ -16,16 +16,15 @@ from prism_audio.errors import AdapterError, InputError
 from prism_audio.geometry import abr, ccvd, compose, opca, overlap, soft
 from prism_audio.geometry.car import class_confidence
 from prism_audio.geometry.parameters import Parameters
-from prism_audio.geometry.products import Float
 from prism_audio.geometry.rows import original
-from prism_audio.geometry.source import InMemory
+from prism_audio.geometry.source import InMemory, RowSource, pick
 from prism_audio.geometry.sphere import Labels, assign, class_sums, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import judge
 from prism_audio.labelling.drift import surroundings
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.out_of_core.chunks import Chunks, pick
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter
@@ -84,7 +83,7 @@ def calibrate_place(
 
 
 def calibrate_rows(
-    source: Chunks,
+    source: RowSource,
     words: Vocabulary,
     *,
     place: str = "",

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, Mask, unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float
 from prism_audio.labelling.batch import Batch
 from prism_audio.model.adapter import Adapter
 
@@ -177,7 +178,7 @@ def classify(
 
 
 @dataclass(frozen=True)
-class Summary:
+class BatchSummary:
     """What a batch became: how many labels changed, and the counts of the classes.
 
     ``before`` counts what zero-shot said, ``after`` what the adapter says, ``unknown`` included.
@@ -190,9 +191,9 @@ class Summary:
     after: Counter[str]
 
 
-def summarise(rows: list[Row]) -> Summary:
+def summarise(rows: list[Row]) -> BatchSummary:
     """Count a result."""
-    return Summary(
+    return BatchSummary(
         len(rows),
         sum(row.best != row.zero_shot for row in rows),
         sum(row.label == UNKNOWN != row.best for row in rows),

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prism_audio.errors import AdapterError
-from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, class_means, unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float, Float64
 from prism_audio.model.adapter import Adapter
 
 # Seconds that the running mean remembers, and seconds before it is worth a look.

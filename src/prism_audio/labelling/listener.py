@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from prism_audio.audio.windows import Window, windows
-from prism_audio.encoders.base import Float32
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place, refuse_other_encoder
 from prism_audio.labelling.classify import Doubt
@@ -81,7 +81,7 @@ class Pace:
         return cls(encoder.window + (pooled - 1) * grid, hop, confirm, grid, pooled, every)
 
 
-class Answer(NamedTuple):
+class WindowAnswer(NamedTuple):
     """One answer: where the sound behind it lies, the number of its class, its cosine, its embedding."""
 
     start: float
@@ -145,7 +145,7 @@ class Listener:
         self.answers, self.seconds = 0, 0.0
         self._given_threshold = threshold
         self._warmup, self._preset, self._place = warmup, preset, place
-        self._warm: list[Answer] | None = [] if warmup else None
+        self._warm: list[WindowAnswer] | None = [] if warmup else None
         self._use(adapter)
 
     def hear(self, blocks: Iterable[Float32]) -> Iterator[Notice]:
@@ -178,7 +178,7 @@ class Listener:
         self._doubt = Doubt(adapter, self._given_threshold)
         self._drift = Drift.of(adapter, self.pace.hop)
 
-    def _switch(self, warm: list[Answer]) -> Switched:
+    def _switch(self, warm: list[WindowAnswer]) -> Switched:
         batch = Batch(
             np.stack([answer.embedding for answer in warm]),
             [""] * len(warm),
@@ -193,7 +193,7 @@ class Listener:
         self._warm = None
         return Switched(self.adapter, len(warm))
 
-    def _answers(self, blocks: Iterable[Float32]) -> Iterator[Answer]:
+    def _answers(self, blocks: Iterable[Float32]) -> Iterator[WindowAnswer]:
         encoder, pace = self.encoder, self.pace
         held: deque[tuple[Window, Float32]] = deque(maxlen=pace.pooled)
         waiting = 0  # windows that no answer has taken in
@@ -207,14 +207,14 @@ class Listener:
         if waiting:
             yield self._answer(held)
 
-    def _answer(self, held: deque[tuple[Window, Float32]]) -> Answer:
+    def _answer(self, held: deque[tuple[Window, Float32]]) -> WindowAnswer:
         features = np.stack([features for _, features in held])
         weights = np.array([window.weight for window, _ in held], np.float32)
         embedding = self.encoder.pool(features, weights)
         index = self.adapter.predict_one(embedding)
         score = float(self.adapter.scores(embedding[None])[0, index])
         self.answers += 1
-        return Answer(held[0][0].start, held[-1][0].end, index, score, embedding)
+        return WindowAnswer(held[0][0].start, held[-1][0].end, index, score, embedding)
 
 
 def _padded(encoder: Encoder, cut: Iterable[Window]) -> Iterator[Window]:

@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float, Float64, row_blocks
+from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, assign_folded, unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float, Float64
 
 Serve = Callable[[Float64], Labels]
 

@@ -25,8 +25,8 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import Labels, class_means, normalise
+from prism_audio.io.types import Float64
 from prism_audio.methods.affine import Adam, Affine, AffineMethod, Scores
 from prism_audio.methods.posterior import log_posterior
 

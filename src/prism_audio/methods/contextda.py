@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import Labels
+from prism_audio.io.types import Float64
 
 # Cosines held at a time: 32 MB of them.
 CELLS = 2**22

@@ -38,8 +38,8 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.geometry.ccvd import NO_SCATTER
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import Labels, assign, class_means
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
 
 # Eigenvalues below this fraction of the largest are rounding.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_audio.geometry.products import Float64
+from prism_audio.io.types import Float64
 
 CLIP_SCALE = 100.0
 # The middle of the window (.2 to .5) in which TDA takes a CLIP posterior for one that is unsure.

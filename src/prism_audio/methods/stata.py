@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_audio.geometry.products import Float64
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.neighbours import graph, nearest
 from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float64
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
 
 # Directions of less than this fraction of the largest singular value are rounding.

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import Labels
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, highest
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism_audio.geometry.products import Float64
+from prism_audio.io.types import Float64
 from prism_audio.methods.affine import Adam, Affine, AffineMethod, Scores
 from prism_audio.methods.posterior import log_posterior
 

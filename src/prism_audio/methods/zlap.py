@@ -22,8 +22,8 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float64
 from prism_audio.geometry.sphere import Labels
+from prism_audio.io.types import Float64
 from prism_audio.methods.base import Context, Fitted, Kind, RowMethod
 from prism_audio.methods.neighbours import graph, nearest
 

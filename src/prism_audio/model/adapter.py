@@ -23,10 +23,11 @@ import numpy as np
 
 from prism_audio.errors import AdapterError, InputError
 from prism_audio.geometry.abr import apply_map, identity_map
-from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, row_norms, unit_rows
 from prism_audio.io.arrays import as_matrix, as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.types import Float
 from prism_audio.model import card
 
 FORMAT = "prism-adapter"

@@ -24,11 +24,11 @@ from prism_audio.errors import InputError
 from prism_audio.geometry.abr import abr, identity_map
 from prism_audio.geometry.ccvd import find_scatter
 from prism_audio.geometry.guard import Verdict
-from prism_audio.geometry.products import Float, Float64
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory
 from prism_audio.geometry.sphere import assign, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float, Float64
 from prism_audio.model.vocabulary import Vocabulary
 
 ENERGY = 0.9

@@ -24,13 +24,13 @@ from prism_audio.geometry.calibrate import Calibration, calibrate, fold
 from prism_audio.geometry.confidence import confidence
 from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.parameters import Parameters
-from prism_audio.geometry.products import Float, product
+from prism_audio.geometry.products import product
 from prism_audio.geometry.released import calibrate_released
-from prism_audio.geometry.source import InMemory, Source
+from prism_audio.geometry.source import InMemory, RowSource, pick
 from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows, is_torch
+from prism_audio.io.types import Float
 from prism_audio.model.adapter import Adapter
-from prism_audio.out_of_core.chunks import Chunks, pick
 
 PRESETS: dict[str, Parameters] = {
     # Algorithm 1 as printed.
@@ -187,9 +187,9 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.labels_[heard] = result.labels
         return self
 
-    def _rows(self, X: Any) -> tuple[Source, Mask]:
+    def _rows(self, X: Any) -> tuple[RowSource, Mask]:
         """The rows that have a direction, and which of all rows those are."""
-        if isinstance(X, Chunks):
+        if isinstance(X, RowSource):
             return X, X.heard
         rows, _ = as_rows(X, "X")
         if not is_torch(X):
@@ -276,7 +276,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(str(error)) from None
 
 
-def _reading(adapter: Adapter, source: Source, verdict: Verdict) -> dict[str, Any]:
+def _reading(adapter: Adapter, source: RowSource, verdict: Verdict) -> dict[str, Any]:
     """How the scores of an adapter are to be read, from the rows that it was calibrated on."""
     if not source.shape[0]:
         return {}
@@ -287,7 +287,7 @@ def _reading(adapter: Adapter, source: Source, verdict: Verdict) -> dict[str, An
     return confidence(scores, zero_shot, weight)._asdict()
 
 
-def _calibrate(source: Source, T: Float, params: Parameters, preset: str) -> Calibration:
+def _calibrate(source: RowSource, T: Float, params: Parameters, preset: str) -> Calibration:
     """The calibration that a preset asks for."""
     N, d = source.shape
     if not N:

@@ -24,8 +24,8 @@ import numpy as np
 from sklearn.base import clone
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import Float, Float64
 from prism_audio.io.arrays import as_rows
+from prism_audio.io.types import Float, Float64
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter

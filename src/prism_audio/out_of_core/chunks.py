@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.products import BLOCK_ROWS, Float, row_blocks
-from prism_audio.geometry.source import Answer, Notes, Source, Work, merge
+from prism_audio.geometry.products import BLOCK_ROWS, row_blocks
+from prism_audio.geometry.source import Notes, RowSource, ScanResult, Work, merge
 from prism_audio.geometry.sphere import Mask, unit_rows
 from prism_audio.io.arrays import refuse_non_finite, regrouped
-from prism_audio.io.row_files import Held, Table
+from prism_audio.io.row_files import Held, RowTable
+from prism_audio.io.types import Float
 
 # 8 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
 # larger pieces go back to the system, and getting them anew takes longer than reading them.
 CHUNK_ROWS = 4096
 
 
-class Span(NamedTuple):
+class ChunkSpan(NamedTuple):
     """A chunk: rows from ``start`` to ``stop`` of a table, and whether they have unit length."""
 
     start: int
@@ -37,9 +38,9 @@ class Chunks:
 
     Attributes
     ----------
-    table : Table
+    table : RowTable
         The rows on disk.
-    spans : tuple of Span
+    spans : tuple of ChunkSpan
         The chunks, which cover the table.
     heard : (N,) array of bool
         Rows with a direction. The others (silence) are left out of every pass.
@@ -47,8 +48,8 @@ class Chunks:
         The float type in which rows are shown.
     """
 
-    table: Table
-    spans: tuple[Span, ...]
+    table: RowTable
+    spans: tuple[ChunkSpan, ...]
     heard: Mask
     dtype: np.dtype[Any]
 
@@ -56,7 +57,7 @@ class Chunks:
     def shape(self) -> tuple[int, int]:
         return int(self.heard.sum()), self.table.shape[1]
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         # The blocks are those of an array in memory, whatever the chunks: so are the last digits.
         blocks = regrouped(starmap(self.read, self.parts()), BLOCK_ROWS)
         rows = row_blocks(self.shape[0])
@@ -64,11 +65,11 @@ class Chunks:
             work(E, *(note[at] for note in notes)) for at, E in zip(rows, blocks, strict=True)
         )
 
-    def parts(self) -> Iterator[tuple[Span, Mask]]:
+    def parts(self) -> Iterator[tuple[ChunkSpan, Mask]]:
         """Every chunk, and which of its rows are heard."""
         return ((span, self.heard[span.start : span.stop]) for span in self.spans)
 
-    def read(self, span: Span, heard: Mask) -> Float:
+    def read(self, span: ChunkSpan, heard: Mask) -> Float:
         """The heard rows of a chunk, of unit length."""
         E = self.table.read(span.start, span.stop)
         if not heard.all():
@@ -80,7 +81,7 @@ class Chunks:
     def astype(self, dtype: Any) -> Chunks:
         return replace(self, dtype=np.dtype(dtype))
 
-    def only(self, chosen: Mask) -> Source:
+    def only(self, chosen: Mask) -> RowSource:
         return Marked(self, chosen)
 
 
@@ -88,7 +89,7 @@ class Chunks:
 class Marked:
     """Some rows of another source, which is read whole."""
 
-    source: Source
+    source: RowSource
     chosen: Mask
 
     @property
@@ -99,7 +100,13 @@ class Marked:
     def dtype(self) -> np.dtype[Any]:
         return self.source.dtype
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    @property
+    def heard(self) -> Mask:
+        both = np.zeros_like(self.source.heard)
+        both[self.source.heard] = self.chosen
+        return both
+
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         spread = []
         for note in notes:
             full = np.zeros((len(self.chosen), *note.shape[1:]), note.dtype)
@@ -116,18 +123,18 @@ class Marked:
         return Marked(self.source, both)
 
 
-def open_chunks(table: Table | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
+def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
     """A table, or an array, as a source; read once to find silence and what is no number.
 
     Parameters
     ----------
-    table : Table or array
+    table : RowTable or array
         The rows.
     rows : int
         Rows a chunk; memory grows with it, the result does not change.
     """
-    if not isinstance(table, Table):
-        table = Table([Held(table)])
+    if not isinstance(table, RowTable):
+        table = RowTable([Held(table)])
     bounds = cut(table.shape[0], rows)
     return gathered(table, bounds, [look(table, *bound) for bound in bounds])
 
@@ -139,7 +146,7 @@ def cut(N: int, rows: int) -> list[tuple[int, int]]:
     return [(start, min(start + rows, N)) for start in range(0, N, rows)]
 
 
-def look(table: Table, start: int, stop: int) -> tuple[Mask, bool]:
+def look(table: RowTable, start: int, stop: int) -> tuple[Mask, bool]:
     """Which rows of a chunk have a direction, and whether those have unit length to rounding."""
     E = table.read(start, stop)
     refuse_non_finite(E, f"{table.name}, counted from row {start},")
@@ -150,28 +157,13 @@ def look(table: Table, start: int, stop: int) -> tuple[Mask, bool]:
 
 
 def gathered(
-    table: Table, bounds: list[tuple[int, int]], looks: Iterable[tuple[Mask, bool]]
+    table: RowTable, bounds: list[tuple[int, int]], looks: Iterable[tuple[Mask, bool]]
 ) -> Chunks:
     """The source, from what was seen in each of its chunks."""
     masks, units = zip(*looks, strict=True)
-    spans = tuple(Span(*bound, unit) for bound, unit in zip(bounds, units, strict=True))
+    spans = tuple(ChunkSpan(*bound, unit) for bound, unit in zip(bounds, units, strict=True))
     return Chunks(table, spans, np.concatenate(masks), table.dtype)
 
 
-def pick(source: Source, most: int, seed: int = 0) -> Float:
-    """At most so many rows of a source, drawn evenly, in their order."""
-    N, _ = source.shape
-    chosen = np.ones(N, dtype=bool)
-    if most < N:
-        chosen[:] = False
-        chosen[np.random.default_rng(seed).choice(N, most, replace=False)] = True
-    rows: Float = source.scan(_picked, chosen).rows[0]
-    return rows
-
-
-def _of_marked(work: Work, E: Float, chosen: Mask, *notes: Notes) -> Answer:
+def _of_marked(work: Work, E: Float, chosen: Mask, *notes: Notes) -> ScanResult:
     return work(E[chosen], *(note[chosen] for note in notes))
-
-
-def _picked(E: Float, chosen: Mask) -> Answer:
-    return Answer((E[chosen],))

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from prism_audio.geometry.products import BLOCK_ROWS
-from prism_audio.geometry.source import Answer, Notes, Work, merge, scan_blocks
+from prism_audio.geometry.source import Notes, ScanResult, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
-from prism_audio.io.row_files import Table
-from prism_audio.out_of_core.chunks import Chunks, Span, cut, gathered, look
+from prism_audio.io.row_files import RowTable
+from prism_audio.out_of_core.chunks import Chunks, ChunkSpan, cut, gathered, look
 from prism_audio.out_of_core.cluster import connect
 
 # Rows a task: to send for a worker and to wait for it costs milliseconds.
@@ -32,7 +32,7 @@ AHEAD = 2
 class RayChunks(Chunks):
     """Chunks whose passes run on the cluster that this process is connected to."""
 
-    def scan(self, work: Work, *notes: Notes) -> Answer:
+    def scan(self, work: Work, *notes: Notes) -> ScanResult:
         ray: Any = import_module("ray")
         shared = ray.put((self, work))
         calls = []
@@ -45,12 +45,14 @@ class RayChunks(Chunks):
         return merge(on_cluster(_scan, calls))
 
 
-def open_ray_chunks(table: Table, rows: int = TASK_ROWS, address: str | None = None) -> RayChunks:
+def open_ray_chunks(
+    table: RowTable, rows: int = TASK_ROWS, address: str | None = None
+) -> RayChunks:
     """A table as a source whose passes run on a cluster.
 
     Parameters
     ----------
-    table : Table
+    table : RowTable
         Rows in files that every worker reaches.
     rows : int
         Rows a task; at least a block of the calibration, so that the last digits are those of rows
@@ -66,7 +68,7 @@ def open_ray_chunks(table: Table, rows: int = TASK_ROWS, address: str | None = N
     starts = np.flatnonzero(found.heard)[::rows].tolist() or [0]
     ends = [*starts[1:], table.shape[0]]
     unit = all(span.unit for span in found.spans)
-    spans = tuple(Span(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
+    spans = tuple(ChunkSpan(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
     return RayChunks(table, spans, found.heard, found.dtype)
 
 
@@ -84,7 +86,7 @@ def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -
         yield ray.get(away.popleft())
 
 
-def _scan(shared: tuple[Chunks, Work], span: Span, heard: Mask, *notes: Notes) -> Answer:
+def _scan(shared: tuple[Chunks, Work], span: ChunkSpan, heard: Mask, *notes: Notes) -> ScanResult:
     """A pass over one chunk, on a worker."""
     chunks, work = shared
     return scan_blocks(chunks.read(span, heard), work, notes)

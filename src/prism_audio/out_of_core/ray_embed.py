@@ -36,11 +36,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, Float32, load_encoder
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, Span
+from prism_audio.encoders.base import Encoder, load_encoder
+from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.engine import BATCH_SECONDS, GROUP_FILES, GROUP_SECONDS
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
 from prism_audio.errors import PrismError
+from prism_audio.io.types import Float32
 from prism_audio.out_of_core.cluster import connect
 
 Row = dict[str, Any]
@@ -285,7 +286,7 @@ class _Chunk:
             clip = self.clips[int(file)]
             seconds += end - clip.seconds  # overlapping windows count their sound once
             clip.seconds = end
-            clip.take(Span(start, end, weight), feature)
+            clip.take(WindowSpan(start, end, weight), feature)
         return seconds
 
     def _finish(self, groups: list[int], reasons: list[str]) -> None:

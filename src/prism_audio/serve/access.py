@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from prism_audio.serve.refusal import Refusal
-from prism_audio.serve.settings import Settings, is_loopback
+from prism_audio.serve.settings import ServiceSettings, is_loopback
 
 # What a browser must get before it can ask its user for the token.
 OPEN_PATHS = ("/", "/healthz")
@@ -17,7 +17,7 @@ OPEN_FOLDER = "/page/"
 class Access:
     """The check that every request passes first."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         self._token = settings.token.encode() if settings.token else None
         # A foreign page can give its own name this machine's address; the Host header gives it away.
         self._loopback_names_only = self._token is None and is_loopback(settings.host)

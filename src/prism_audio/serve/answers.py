@@ -11,12 +11,12 @@ from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import UNKNOWN, Row, classify
 from prism_audio.model.adapter import Adapter
-from prism_audio.serve.hearing import Sound
+from prism_audio.serve.hearing import EmbeddedRecording
 from prism_audio.serve.refusal import Refusal
 
 
 def labelled(
-    sound: Sound,
+    sound: EmbeddedRecording,
     adapter: Adapter,
     *,
     top: int = 3,
@@ -47,7 +47,7 @@ def labelled(
     return result
 
 
-def embedded(sound: Sound, *, timeline: bool = False) -> dict[str, Any]:
+def embedded(sound: EmbeddedRecording, *, timeline: bool = False) -> dict[str, Any]:
     """The embedding of a recording, and of its windows."""
     result: dict[str, Any] = {
         "file": sound.file,

@@ -23,7 +23,7 @@ from prism_audio.serve.examples import example
 from prism_audio.serve.middleware import Outermost
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.service import Service
-from prism_audio.serve.settings import Settings
+from prism_audio.serve.settings import ServiceSettings
 
 ABOUT = """
 Zero-shot sound classification that works in noisy places: labels for recordings and streams, and
@@ -34,7 +34,7 @@ Every refusal is `{"error": {"code", "message", "file"}}`. Live audio goes over 
 """
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServiceSettings) -> FastAPI:
     """The service as an ASGI application.
 
     Everything that can be wrong with the settings is found out here, before a port is opened:

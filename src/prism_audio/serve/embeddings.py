@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from prism_audio.encoders.base import Float32
+from prism_audio.io.types import Float32
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.settings import Limits
 from prism_audio.serve.uploads import Body

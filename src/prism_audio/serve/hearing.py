@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, Float32, encoder_windows
-from prism_audio.encoders.embedding.clips import Failure, OpenClip, Span
+from prism_audio.encoders.base import Encoder, encoder_windows
+from prism_audio.encoders.embedding.clips import Failure, OpenClip, WindowSpan
 from prism_audio.errors import PrismError
+from prism_audio.io.types import Float32
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.uploads import Recording
 
@@ -22,7 +23,7 @@ from prism_audio.serve.uploads import Recording
 PIECE_SECONDS = 16.0
 
 
-class Sound(NamedTuple):
+class EmbeddedRecording(NamedTuple):
     """A recording that was heard.
 
     Attributes
@@ -80,7 +81,7 @@ def hear(
     longest: float,
     deadline: Deadline,
     each_window: bool = False,
-) -> Sound:
+) -> EmbeddedRecording:
     """Decode and embed a recording.
 
     Parameters
@@ -111,7 +112,7 @@ def hear(
         features = encoder.embed_windows(np.stack([window.samples for window in piece]))
         for window, row in zip(piece, features, strict=True):
             for clip in clips:
-                clip.take(Span(window.start, window.end, window.weight), row)
+                clip.take(WindowSpan(window.start, window.end, window.weight), row)
     results = [clip.close(encoder) for clip in clips]
     for result in results:
         if isinstance(result, Failure):
@@ -120,7 +121,9 @@ def hear(
     assert not isinstance(whole, Failure)
     assert not isinstance(each, Failure)
     rows = each.rows(encoder) if each_window else np.empty((0, encoder.dim), np.float32)
-    return Sound(recording.name, whole.seconds, whole.embedding, each.start, each.end, rows)
+    return EmbeddedRecording(
+        recording.name, whole.seconds, whole.embedding, each.start, each.end, rows
+    )
 
 
 def _within(recording: Recording, encoder: Encoder, longest: float) -> Iterator[Window]:

@@ -18,12 +18,12 @@ from starlette.websockets import WebSocketDisconnect
 
 from prism_audio.audio.capture import FORMATS, pcm_blocks
 from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
-from prism_audio.encoders.base import Float32
 from prism_audio.errors import AudioError, PrismError
+from prism_audio.io.types import Float32
 from prism_audio.labelling.listener import Listener, Pace
 from prism_audio.model.adapter import Adapter
 from prism_audio.serve.answers import labelled
-from prism_audio.serve.hearing import Deadline, Sound
+from prism_audio.serve.hearing import Deadline, EmbeddedRecording
 from prism_audio.serve.pipe import Pipe
 from prism_audio.serve.refusal import Refusal, stopping
 from prism_audio.serve.service import Service
@@ -44,7 +44,9 @@ class LiveListener(Listener):
         """One message for each answer."""
         for answer in self._answers(blocks):
             nothing = np.empty(0)
-            sound = Sound("", 0.0, answer.embedding, nothing, nothing, answer.embedding[None])
+            sound = EmbeddedRecording(
+                "", 0.0, answer.embedding, nothing, nothing, answer.embedding[None]
+            )
             told = labelled(sound, self.adapter)
             kept = ("label", "score", "zero_shot", "zero_shot_score", "probability")
             yield {

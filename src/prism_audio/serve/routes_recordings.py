@@ -19,7 +19,7 @@ from prism_audio.serve import examples, parameters, schemas
 from prism_audio.serve.answers import document, embedded, failed, labelled
 from prism_audio.serve.embeddings import read_rows
 from prism_audio.serve.examples import example
-from prism_audio.serve.hearing import Deadline, Sound
+from prism_audio.serve.hearing import Deadline, EmbeddedRecording
 from prism_audio.serve.jobs import Job, Work
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.service import Service, all_bad
@@ -188,7 +188,7 @@ async def _sounds(
     pcm: tuple[int, str, int],
     *,
     each_window: bool,
-) -> list[Sound | Refusal]:
+) -> list[EmbeddedRecording | Refusal]:
     kind = _kind(request, (MULTIPART, PCM))
     rate, form, channels = pcm
     if kind == PCM:
@@ -207,7 +207,9 @@ async def _sounds(
 
 
 async def _answered(
-    head: dict[str, Any], sounds: list[Sound | Refusal], answer: Callable[[Sound], dict[str, Any]]
+    head: dict[str, Any],
+    sounds: list[EmbeddedRecording | Refusal],
+    answer: Callable[[EmbeddedRecording], dict[str, Any]],
 ) -> Response:
     def body() -> bytes:
         results = [

@@ -25,16 +25,16 @@ from prism_audio.serve.access import Access
 from prism_audio.serve.admission import Admission
 from prism_audio.serve.answers import failed
 from prism_audio.serve.calibrator import calibrated
-from prism_audio.serve.hearing import Deadline, Sound, hear
+from prism_audio.serve.hearing import Deadline, EmbeddedRecording, hear
 from prism_audio.serve.jobs import Job, Jobs
 from prism_audio.serve.metrics import Metrics
 from prism_audio.serve.pipe import Pipe
 from prism_audio.serve.refusal import Refusal
-from prism_audio.serve.settings import DEFAULT_LABELS, Settings
+from prism_audio.serve.settings import DEFAULT_LABELS, ServiceSettings
 from prism_audio.serve.sites import Site, Sites, name_of
 from prism_audio.serve.tower import PATIENT, URGENT, SharedEncoder, Tower
 from prism_audio.serve.uploads import Recording, Upload
-from prism_audio.serve.words import Words
+from prism_audio.serve.words import LabelVectors
 
 # Recordings of one request that are decoded at once: more would let a large one push others back.
 AT_ONCE = 2
@@ -51,13 +51,13 @@ class Service:
         What live streams are fed through; ended when the service stops.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         self.settings, self.limits = settings, settings.limits
         adapters = [Adapter.load(path) for path in settings.adapters]
         self.encoder = _encoder(settings, adapters)
         for path, adapter in zip(settings.adapters, adapters, strict=True):
             refuse_other_encoder(adapter, self.encoder.fingerprint, self.encoder.id, str(path))
-        self.words = Words(self.encoder, PromptSet.load(settings.prompts))
+        self.words = LabelVectors(self.encoder, PromptSet.load(settings.prompts))
         given = [
             Site(name_of(path), a) for path, a in zip(settings.adapters, adapters, strict=True)
         ]
@@ -101,7 +101,7 @@ class Service:
 
     async def hear(
         self, recordings: Sequence[Recording], deadline: Deadline, *, each_window: bool = False
-    ) -> list[Sound | Refusal]:
+    ) -> list[EmbeddedRecording | Refusal]:
         """Each recording heard, or why it could not be; in their order."""
         work = partial(
             hear,
@@ -127,7 +127,7 @@ class Service:
             heard = await self._each(upload.recordings, work, self._background, job.step)
         finally:
             upload.close()
-        sounds = [sound for sound in heard if isinstance(sound, Sound)]
+        sounds = [sound for sound in heard if isinstance(sound, EmbeddedRecording)]
         bad = [refusal for refusal in heard if isinstance(refusal, Refusal)]
         if not sounds:
             raise all_bad(bad)
@@ -172,14 +172,14 @@ class Service:
     async def _each(
         self,
         recordings: Sequence[Recording],
-        work: Callable[[Recording], Sound],
+        work: Callable[[Recording], EmbeddedRecording],
         threads: ThreadPoolExecutor,
         step: Callable[[], None],
-    ) -> list[Sound | Refusal]:
+    ) -> list[EmbeddedRecording | Refusal]:
         loop = asyncio.get_running_loop()
         turn = asyncio.Semaphore(AT_ONCE)
 
-        async def one(recording: Recording) -> Sound | Refusal:
+        async def one(recording: Recording) -> EmbeddedRecording | Refusal:
             async with turn:
                 try:
                     return await loop.run_in_executor(threads, work, recording)
@@ -218,7 +218,7 @@ def all_bad(refusals: Sequence[Refusal]) -> Refusal:
     )
 
 
-def _encoder(settings: Settings, adapters: Sequence[Adapter]) -> Encoder:
+def _encoder(settings: ServiceSettings, adapters: Sequence[Adapter]) -> Encoder:
     if settings.encoder is not None and not isinstance(settings.encoder, str):
         return settings.encoder
     name = settings.encoder or next((a.encoder for a in adapters if a.encoder), DEFAULT)

@@ -49,7 +49,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """A service.
 
     Attributes

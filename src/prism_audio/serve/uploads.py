@@ -22,7 +22,7 @@ from starlette.requests import Request
 
 from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
-from prism_audio.audio.source import Source
+from prism_audio.audio.source import OpenRecording
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.settings import Limits
 
@@ -42,7 +42,7 @@ class Recording(View):
         self.size = len(head) + stop - start
 
 
-class Body(Source):
+class Body(OpenRecording):
     """The bytes of a request in its temporary file; many threads may read it at once."""
 
     def __init__(self, file: IO[Any]) -> None:

@@ -13,9 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder, Float32
+from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
 from prism_audio.errors import InputError, PrismError
+from prism_audio.io.types import Float32
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.hearing import Deadline
@@ -50,7 +51,7 @@ def client_labels(text: str, limits: Limits) -> list[str]:
     return labels
 
 
-class Words:
+class LabelVectors:
     """Text vectors of labels.
 
     A label's vector depends on nothing but the label and the prompts, so lists share them.

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from prism_audio.encoders.base import Float32
 from prism_audio.errors import PrismError
+from prism_audio.io.types import Float32
 
 TEMPORARY = ".tmp"
 _DTYPES = {"F32": np.float32, "F64": np.float64}

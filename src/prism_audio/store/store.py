@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Encoder, Float32
+from prism_audio.encoders.base import Encoder
 from prism_audio.errors import InputError
 from prism_audio.io.arrays import regrouped
+from prism_audio.io.types import Float32
 from prism_audio.store.shards import Entry, Shard, StoreError, read_shard
 
 SCHEMA = 1
@@ -27,7 +28,7 @@ SETTINGS_FILE = "store.json"
 
 
 @dataclass(frozen=True)
-class Settings:
+class StoreSettings:
     """All that decides what a row is; the rows of one store share it.
 
     Attributes
@@ -56,7 +57,7 @@ class Settings:
     schema: int = SCHEMA
 
     @classmethod
-    def of(cls, encoder: Encoder, row: str) -> Settings:
+    def of(cls, encoder: Encoder, row: str) -> StoreSettings:
         """The settings of a store that this encoder fills."""
         return cls(
             encoder.id,
@@ -69,7 +70,7 @@ class Settings:
         )
 
     @classmethod
-    def read(cls, found: dict[str, Any], where: Path) -> Settings:
+    def read(cls, found: dict[str, Any], where: Path) -> StoreSettings:
         """The settings as they were written; refuses those of another version."""
         schema = found.get("schema")
         if schema != SCHEMA:
@@ -84,7 +85,7 @@ class Settings:
                 f"{where} does not say its {error}; embed the recordings into a new folder"
             ) from error
 
-    def differences(self, other: Settings) -> list[str]:
+    def differences(self, other: StoreSettings) -> list[str]:
         """Where two settings differ, in words: ``row: window, not clip``."""
         mine, theirs = asdict(self), asdict(other)
         return [
@@ -105,13 +106,13 @@ class Store:
     ----------
     path : Path
         The folder.
-    settings : Settings
+    settings : StoreSettings
         Encoder, width, what a row stands for.
     files : dict of str to Entry
         Every recording the store knows, failed ones included, by its relative path.
     """
 
-    def __init__(self, path: Path, settings: Settings, shards: list[Shard]) -> None:
+    def __init__(self, path: Path, settings: StoreSettings, shards: list[Shard]) -> None:
         self.path, self.settings = path, settings
         self._shards = shards
         # Later shards overwrite earlier ones: the last word on a file is the one that counts.
@@ -134,7 +135,7 @@ class Store:
         settings = read_settings(folder)
         shards = [read_shard(file) for file in shard_files(folder)]
         for shard in shards:
-            found = Settings.read(shard.settings, shard.path)
+            found = StoreSettings.read(shard.settings, shard.path)
             if found != settings:
                 raise StoreError(
                     f"{shard.path} does not belong to this store ("
@@ -199,9 +200,9 @@ class Store:
                 yield array
 
 
-def read_settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> StoreSettings:
     """The settings of the store in ``folder``."""
-    return Settings.read(read_description(folder), folder / SETTINGS_FILE)
+    return StoreSettings.read(read_description(folder), folder / SETTINGS_FILE)
 
 
 def read_description(folder: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from prism_audio.datasets.folder import audio_files, nothing_found
 from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.embedding.engine import GROUP_FILES, Clip, Failure, embed_files
 from prism_audio.store.shards import Entry
-from prism_audio.store.store import Settings
+from prism_audio.store.store import StoreSettings
 from prism_audio.store.writer import StoreWriter
 
 
@@ -131,7 +131,7 @@ def update_store(
     )
     if not files and not report.failures:
         raise nothing_found(folder)
-    with StoreWriter(Path(out), Settings.of(encoder, row), folder) as writer:
+    with StoreWriter(Path(out), StoreSettings.of(encoder, row), folder) as writer:
         known = writer.store.files
         state = {path: _stamp(path, path.relative_to(folder).as_posix()) for path in files}
         fresh, again = [], []

@@ -15,7 +15,7 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Float32
+from prism_audio.io.types import Float32
 from prism_audio.store.shards import (
     TEMPORARY,
     Entry,
@@ -25,8 +25,8 @@ from prism_audio.store.shards import (
 )
 from prism_audio.store.store import (
     SETTINGS_FILE,
-    Settings,
     Store,
+    StoreSettings,
     read_description,
     shard_files,
 )
@@ -44,7 +44,7 @@ class StoreWriter:
     ----------
     path : Path
         The store's folder: new, empty, or a store with the same settings.
-    settings : Settings
+    settings : StoreSettings
         What its rows are.
     source : Path
         The folder whose recordings it holds. A store holds one: paths are relative to it.
@@ -57,7 +57,7 @@ class StoreWriter:
 
     store: Store
 
-    def __init__(self, path: Path, settings: Settings, source: Path) -> None:
+    def __init__(self, path: Path, settings: StoreSettings, source: Path) -> None:
         self.path, self.settings, self.source = path, settings, source.resolve()
         self._lock: IO[bytes] | None = None
         self._number = 0
@@ -102,7 +102,7 @@ class StoreWriter:
         """Settle with ``store.json`` that these rows belong into this folder."""
         if (self.path / SETTINGS_FILE).exists():
             found = read_description(self.path)
-            self._refuse_other_settings(Settings.read(found, self.path / SETTINGS_FILE))
+            self._refuse_other_settings(StoreSettings.read(found, self.path / SETTINGS_FILE))
             source = Path(found.get("source", self.source))
             if source == self.source:
                 return
@@ -116,7 +116,7 @@ class StoreWriter:
         text = json.dumps(description, indent=2) + "\n"
         write_atomically(self.path / SETTINGS_FILE, text.encode())
 
-    def _refuse_other_settings(self, found: Settings) -> None:
+    def _refuse_other_settings(self, found: StoreSettings) -> None:
         if found != self.settings:
             raise StoreError(
                 f"{self.path} was made with other settings than were asked for now ("

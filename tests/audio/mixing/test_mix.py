@@ -15,15 +15,15 @@ from prism_audio.audio.decode import decode
 from prism_audio.audio.mixing.draws import asked_snr, draws
 from prism_audio.audio.mixing.excerpt import excerpt
 from prism_audio.audio.mixing.loudness import level
-from prism_audio.audio.mixing.mix import EventTime, Mix, Sound, load, overlay, save, scene
+from prism_audio.audio.mixing.mix import EventTime, Mix, MixedSound, load, overlay, save, scene
 from prism_audio.errors import InputError
 from tests.helpers.sounds import encoded, noise, tone
 
 RATE = 16000
 
 
-def sound(samples: np.ndarray, name: str = "a.wav") -> Sound:
-    return Sound(samples.astype(np.float32), RATE, {"file": name})
+def sound(samples: np.ndarray, name: str = "a.wav") -> MixedSound:
+    return MixedSound(samples.astype(np.float32), RATE, {"file": name})
 
 
 # Silent at both ends, so that the fades of a scene leave it as it is.
@@ -31,7 +31,9 @@ DOG = sound(np.pad(tone(1.9, RATE, 700) * np.hanning(round(1.9 * RATE)), 800), "
 STREET = sound(noise(30.0, RATE, 1, 0.02), "street.wav")
 
 
-def parts_told(mix: Mix, foreground: Sound, background: Sound) -> tuple[np.ndarray, np.ndarray]:
+def parts_told(
+    mix: Mix, foreground: MixedSound, background: MixedSound
+) -> tuple[np.ndarray, np.ndarray]:
     """Foreground and background in the mixture, from the provenance alone."""
     told = json.loads(json.dumps(mix.provenance))
     start = round(told["foreground"]["begins_in_mix"] * RATE)

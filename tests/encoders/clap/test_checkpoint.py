@@ -20,7 +20,6 @@ from prism_audio.encoders.clap.checkpoint import (  # noqa: E402
 )
 from prism_audio.encoders.clap.encoder import ClapEncoder  # noqa: E402
 from prism_audio.errors import AssetError  # noqa: E402
-
 from tests.helpers.clap_tiny import (  # noqa: E402
     WORDS,
     laion_state,

@@ -13,7 +13,6 @@ transformers = pytest.importorskip("transformers", reason="the CLAP encoder's ex
 from prism_audio.encoders.base import embed_audio  # noqa: E402
 from prism_audio.encoders.clap.encoder import ClapEncoder, _unit_rows  # noqa: E402
 from prism_audio.errors import InputError  # noqa: E402
-
 from tests.helpers.clap_tiny import SAMPLES, sounds, tiny_model, write_hub_folder, write_tokenizer  # noqa: E402
 from tests.helpers.encoder_contract import CHECKS  # noqa: E402
 

@@ -16,7 +16,6 @@ transformers = pytest.importorskip("transformers", reason="the CLAP encoder's ex
 
 from prism_audio.encoders.clap.encoder import ClapEncoder  # noqa: E402
 from prism_audio.errors import AssetError, InputError, PrismError  # noqa: E402
-
 from tests.helpers.clap_tiny import (  # noqa: E402
     WORDS,
     laion_state,

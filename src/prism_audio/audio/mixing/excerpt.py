@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Float64 = NDArray[np.float64]
+from prism_audio.io.types import Float64
 
 _CROSSFADE = 0.1  # seconds in which the end of a short recording gives way to its beginning
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
 from prism_audio.errors import InputError
-
-Float64 = NDArray[np.float64]
+from prism_audio.io.types import Float64
 
 _BLOCK, _STEP = 0.4, 0.1
 _ABSOLUTE_GATE, _RELATIVE_GATE = -70.0, -10.0

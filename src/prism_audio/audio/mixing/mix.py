@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio._version import __version__
 from prism_audio.audio.decode import decode
 from prism_audio.audio.mixing.draws import EventTime, Seed, Snr, asked_snr, draws
 from prism_audio.audio.mixing.excerpt import excerpt
 from prism_audio.audio.mixing.loudness import level
-from prism_audio.audio.signal import Float32, in_samples
+from prism_audio.audio.signal import in_samples
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float32, Float64
 
-Float64 = NDArray[np.float64]
-
-__all__ = ["EventTime", "Mix", "Sound", "load", "overlay", "save", "scene"]
+__all__ = ["EventTime", "Mix", "MixedSound", "load", "overlay", "save", "scene"]
 
 _FADE = 0.01  # seconds at either end of an event in a scene
 _CEILING = 1 - 2.0**-15  # the largest sample of a 16-bit file
@@ -37,7 +35,7 @@ _MEANING = {
 }
 
 
-class Sound(NamedTuple):
+class MixedSound(NamedTuple):
     """Mono samples, their rate, and where they come from (facts that JSON can hold)."""
 
     samples: Float32
@@ -61,22 +59,22 @@ class _Part(NamedTuple):
     gain_db: float
 
 
-def load(path: str | os.PathLike[str], rate: int) -> Sound:
+def load(path: str | os.PathLike[str], rate: int) -> MixedSound:
     """Read a recording for mixing; its name and sha256 become its origin."""
     samples = decode(path, rate)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Sound(samples, rate, {"file": str(path), "sha256": digest})
+    return MixedSound(samples, rate, {"file": str(path), "sha256": digest})
 
 
 def overlay(
-    foreground: Sound, background: Sound, *, snr: Snr, seed: Seed, definition: str = "rms"
+    foreground: MixedSound, background: MixedSound, *, snr: Snr, seed: Seed, definition: str = "rms"
 ) -> Mix:
     """Background over the whole of a clip; the clip keeps its length and its level.
 
     Parameters
     ----------
-    foreground, background : Sound
+    foreground, background : MixedSound
         Of one rate. A random excerpt of the background is used, looped where it is too short.
     snr : float or (low, high)
         Level of the clip minus level of the excerpt in dB, or the bounds of a uniform draw.
@@ -103,8 +101,8 @@ def overlay(
 
 
 def scene(
-    foreground: Sound,
-    background: Sound,
+    foreground: MixedSound,
+    background: MixedSound,
     *,
     snr: Snr,
     seed: Seed,
@@ -171,8 +169,8 @@ def save(mix: Mix, path: str | os.PathLike[str]) -> None:
 
 
 def _mixed(
-    foreground: Sound,
-    background: Sound,
+    foreground: MixedSound,
+    background: MixedSound,
     parts: tuple[_Part, _Part],
     asked: float,
     offset: int,
@@ -222,7 +220,7 @@ def _settings(kind: str, snr: Snr, seed: Seed, definition: str) -> dict[str, Any
     }
 
 
-def _common_rate(foreground: Sound, background: Sound) -> int:
+def _common_rate(foreground: MixedSound, background: MixedSound) -> int:
     for sound in (foreground, background):
         if np.ndim(sound.samples) != 1 or not len(sound.samples):
             raise InputError(
@@ -236,7 +234,7 @@ def _common_rate(foreground: Sound, background: Sound) -> int:
     return foreground.rate
 
 
-def _level(samples: Float64, sound: Sound, definition: str) -> float:
+def _level(samples: Float64, sound: MixedSound, definition: str) -> float:
     found = level(samples, sound.rate, definition)
     if not np.isfinite(found):
         raise InputError(
@@ -246,7 +244,7 @@ def _level(samples: Float64, sound: Sound, definition: str) -> float:
     return found
 
 
-def _named(sound: Sound) -> str:
+def _named(sound: MixedSound) -> str:
     return str(sound.origin.get("file", "<sound without a name>"))
 
 

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.encoders.clap.mel import MelFrontEnd
 from prism_audio.encoders.clap.sources import open_clap
 from prism_audio.errors import InputError
-
-Float32 = NDArray[np.float32]
+from prism_audio.io.types import Float32
 
 # Raised when the computation around the model changes an embedding.
 _VERSION = 1

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from prism_audio.errors import AssetError, InputError
+from prism_audio.io.types import Float32
 
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor
 
-Float32 = NDArray[np.float32]
 
 _FLOOR = 1e-10  # power under which CLAP's extractor hears nothing (-100 dB)
 

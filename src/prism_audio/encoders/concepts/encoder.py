@@ -26,15 +26,12 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.encoders import assets
 from prism_audio.encoders.concepts.minilm import MiniLM
 from prism_audio.encoders.concepts.yamnet import CONCEPTS, HOP, RATE, SAMPLES, YamNet
 from prism_audio.errors import InputError
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from prism_audio.io.types import Float32, Float64
 
 # Raised when the computation around the models changes an embedding.
 _VERSION = 1

@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
-
-Float32 = NDArray[np.float32]
+from prism_audio.io.types import Float32
 
 WIDTH = 384
 LONGEST = 256

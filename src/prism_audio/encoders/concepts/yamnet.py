@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from prism_audio.encoders.base import usable_cores
 from prism_audio.errors import InputError
 from prism_audio.io.stderr import no_stderr
-
-Float32 = NDArray[np.float32]
+from prism_audio.io.types import Float32
 
 RATE = 16_000
 SAMPLES = 15_600

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Encoder, Float32
+from prism_audio.encoders.base import Encoder
 from prism_audio.errors import PrismError
+from prism_audio.io.types import Float32
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Failure:
     group: int = 0
 
 
-class Span(NamedTuple):
+class WindowSpan(NamedTuple):
     """A window without its samples."""
 
     start: float
@@ -81,7 +82,7 @@ class OpenClip:
     sent: int = 0
     taken: int = 0
     seconds: float = 0.0
-    spans: list[Span] = field(default_factory=list)
+    spans: list[WindowSpan] = field(default_factory=list)
     features: list[NDArray[np.floating]] = field(default_factory=list)
     reason: str = ""
     decoded: bool = False
@@ -91,7 +92,7 @@ class OpenClip:
         """Whether all its windows have come back."""
         return self.decoded and self.taken == self.sent
 
-    def take(self, span: Span, features: Float32) -> None:
+    def take(self, span: WindowSpan, features: Float32) -> None:
         """Keep a window's features, or add them to those of the windows before."""
         self.taken += 1
         if self.per_window:
@@ -101,7 +102,7 @@ class OpenClip:
         weight, total = span.weight, span.weight * features.astype(np.float64)
         if self.spans:
             weight, total = self.spans[0].weight + weight, self.features[0] + total
-        self.spans, self.features = [Span(0.0, span.end, weight)], [total]
+        self.spans, self.features = [WindowSpan(0.0, span.end, weight)], [total]
 
     def close(self, encoder: Encoder) -> Clip | Failure:
         """What has become of it."""

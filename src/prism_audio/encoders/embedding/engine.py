@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, Float32, usable_cores
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, Span
+from prism_audio.encoders.base import Encoder, usable_cores
+from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
+from prism_audio.io.types import Float32
 
 __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
 
@@ -101,15 +102,17 @@ class _Batches:
         self._encoder, self._on_audio = encoder, on_audio
         self._tower = ThreadPoolExecutor(1, thread_name_prefix="embed")
         self._size = max(1, int(BATCH_SECONDS / encoder.window))
-        self._windows: list[tuple[OpenClip, Span]] = []
+        self._windows: list[tuple[OpenClip, WindowSpan]] = []
         self._samples: list[Float32] = []
         self._seconds = 0.0
-        self._away: deque[tuple[list[tuple[OpenClip, Span]], float, Future[Float32]]] = deque()
+        self._away: deque[tuple[list[tuple[OpenClip, WindowSpan]], float, Future[Float32]]] = (
+            deque()
+        )
 
     def add(self, clip: OpenClip, window: Window) -> None:
         self._seconds += window.end - clip.seconds  # overlapping windows count their sound once
         clip.seconds, clip.sent = window.end, clip.sent + 1
-        self._windows.append((clip, Span(window.start, window.end, window.weight)))
+        self._windows.append((clip, WindowSpan(window.start, window.end, window.weight)))
         self._samples.append(window.samples)
         if len(self._samples) == self._size:
             self.cut()

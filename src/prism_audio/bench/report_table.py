@@ -10,7 +10,7 @@ from prism_audio.bench.scores import Interval
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Cells as text. The first column names the row; ``strong`` cells are the best of theirs.
 
     Attributes

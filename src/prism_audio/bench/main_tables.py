@@ -9,11 +9,13 @@ import numpy as np
 from prism_audio.bench import paper
 from prism_audio.bench.conditions import CLEAN, MIXED
 from prism_audio.bench.cost import Cost, machine
-from prism_audio.bench.summary import BASELINE, Level, Summary, level_name
-from prism_audio.bench.table import Table, best_of, interval, percent, points
+from prism_audio.bench.report_table import ReportTable, best_of, interval, percent, points
+from prism_audio.bench.summary import BASELINE, Level, TransductiveSummary, level_name
 
 
-def main_table(summary: Summary, ours: str, dataset: str, kinds: dict[str, str]) -> Table:
+def main_table(
+    summary: TransductiveSummary, ours: str, dataset: str, kinds: dict[str, str]
+) -> ReportTable:
     """Every method: accuracy, macro-F1, what is ahead of what, and the paper's number."""
     shown = [level for level in (MIXED, CLEAN) if level in summary.levels]
     theirs = paper.MAIN.get(dataset, {})
@@ -42,10 +44,10 @@ def main_table(summary: Summary, ours: str, dataset: str, kinds: dict[str, str])
     if any(kind == "oracle" for kind in kinds.values()) and CLEAN in summary.levels:
         note += " Oracles count as zero-shot on clean clips, where there is nothing to tell them."
     strong = best_of(list(zip(*numbers, strict=True)), first_column=2)
-    return Table("All methods", header, rows, note, strong)
+    return ReportTable("All methods", header, rows, note, strong)
 
 
-def place_table(summary: Summary, methods: Sequence[str], dataset: str) -> Table:
+def place_table(summary: TransductiveSummary, methods: Sequence[str], dataset: str) -> ReportTable:
     """Accuracy in each place, beside the paper's where it names the place."""
     level: list[Level] = [MIXED] if MIXED in summary.levels else summary.levels
     rows, numbers = [], []
@@ -58,10 +60,10 @@ def place_table(summary: Summary, methods: Sequence[str], dataset: str) -> Table
     note = f"In percent, {'an SNR drawn for every clip' if MIXED in level else 'mean over levels'}."
     note += _beside_note(rows)
     header = ["method", *summary.places, "mean"]
-    return Table("By place", header, rows, note, best_of(list(zip(*numbers, strict=True))))
+    return ReportTable("By place", header, rows, note, best_of(list(zip(*numbers, strict=True))))
 
 
-def level_table(summary: Summary, methods: Sequence[str], dataset: str) -> Table:
+def level_table(summary: TransductiveSummary, methods: Sequence[str], dataset: str) -> ReportTable:
     """Accuracy at each level of noise, beside the paper's where it reports any."""
     rows, numbers = [], []
     for method in methods:
@@ -74,12 +76,12 @@ def level_table(summary: Summary, methods: Sequence[str], dataset: str) -> Table
     if dataset not in ("us8k",):
         note += " The paper reports SNR by SNR for UrbanSound8K alone."
     strong = best_of(list(zip(*numbers, strict=True)))
-    return Table("By level of noise", header, rows, note, strong)
+    return ReportTable("By level of noise", header, rows, note, strong)
 
 
 def class_table(
-    summary: Summary, methods: Sequence[str], ours: str, classes: Sequence[str]
-) -> Table:
+    summary: TransductiveSummary, methods: Sequence[str], ours: str, classes: Sequence[str]
+) -> ReportTable:
     """Accuracy within each class, from the one that gains most to the one that loses most."""
     columns = list(dict.fromkeys((BASELINE, *methods, ours)))
     scores = {method: summary.class_scores(method) for method in columns}
@@ -96,10 +98,10 @@ def class_table(
         if value == max(own) > min(own)
     }
     note = f"In percent, mean over places and noisy levels; the change is {ours} less zero-shot."
-    return Table("By class", ["class", *columns, "change"], rows, note, strong)
+    return ReportTable("By class", ["class", *columns, "change"], rows, note, strong)
 
 
-def ablation_table(summary: Summary, printed: str) -> Table:
+def ablation_table(summary: TransductiveSummary, printed: str) -> ReportTable:
     """What each component adds; differences to the algorithm as printed, with intervals."""
     rows = []
     for method in summary.methods:
@@ -115,10 +117,10 @@ def ablation_table(summary: Summary, printed: str) -> Table:
     )
     header = ["variant", "accuracy", "macro-F1", "difference from as printed"]
     strong = best_of([[summary.mean(method) for method in summary.methods]])
-    return Table("Ablation", header, rows, note, strong)
+    return ReportTable("Ablation", header, rows, note, strong)
 
 
-def claims(summary: Summary, printed: str) -> list[str]:
+def claims(summary: TransductiveSummary, printed: str) -> list[str]:
     """What the ablation says to the paper's claims: for each the variant that should be worse."""
     told = []
     for claim, variant in paper.CLAIMS.items():
@@ -129,7 +131,7 @@ def claims(summary: Summary, printed: str) -> list[str]:
     return told
 
 
-def cost_table(costs: dict[str, Cost], clips: int) -> Table:
+def cost_table(costs: dict[str, Cost], clips: int) -> ReportTable:
     """Times and sizes, beside the paper's."""
     rows = []
     for method, cost in costs.items():
@@ -152,7 +154,7 @@ def cost_table(costs: dict[str, Cost], clips: int) -> Table:
         "serving needs. The encoder is not in these times and costs far more than any inference here. "
         "The paper's times are from a Xeon and an A100."
     )
-    return Table("Cost", header, rows, note)
+    return ReportTable("Cost", header, rows, note)
 
 
 def _small(milliseconds: float) -> str:
