@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prism_audio._version import __version__
-from prism_audio.bench import figures, maps, protocol_tables, tables
+from prism_audio.bench import figures, main_tables, maps, protocol_tables
 from prism_audio.bench.ablation import USUAL
 from prism_audio.bench.conditions import CLEAN
 from prism_audio.bench.config import QUICK
@@ -60,8 +60,8 @@ def sections(found: Findings) -> Iterator[Section]:
     yield _classes(found)
     yield from _protocols(found)
     if found.ablation is not None:
-        table = tables.ablation_table(found.ablation, PRINTED)
-        told = tables.claims(found.ablation, PRINTED)
+        table = main_tables.ablation_table(found.ablation, PRINTED)
+        told = main_tables.claims(found.ablation, PRINTED)
         yield Section("Which part does it", [table, "What the paper claims:", told])
     if found.sensitivity:
         yield _sensitivity(found)
@@ -175,15 +175,15 @@ def _comparison(found: Findings) -> Section:
     experiment, summary = found.bench.experiment, found.summary
     dataset, focus = experiment.dataset, experiment.focus
     parts: list[str | list[str] | ReportTable | Picture] = [
-        tables.main_table(summary, experiment.ours, dataset, found.kinds),
+        main_tables.main_table(summary, experiment.ours, dataset, found.kinds),
         Picture(
             "main", "All methods over all conditions.", figures.main_figure(summary, found.kinds)
         ),
     ]
     if experiment.places:
         parts += [
-            tables.place_table(summary, focus, dataset),
-            tables.level_table(summary, focus, dataset),
+            main_tables.place_table(summary, focus, dataset),
+            main_tables.level_table(summary, focus, dataset),
             Picture(
                 "levels", "Accuracy against SNR, mean over places.",
                 figures.level_figure(summary, focus),
@@ -207,7 +207,7 @@ def _classes(found: Findings) -> Section:
         "Class by class",
         [
             Picture("classes", caption, maps.class_map(summary, ours, classes)),
-            tables.class_table(summary, methods, ours, classes),
+            main_tables.class_table(summary, methods, ours, classes),
         ],
     )
 
@@ -328,5 +328,5 @@ def _cost(found: Findings) -> Section:
     figure = figures.latency_figure(
         found.summary, found.costs, found.kinds, found.bench.experiment.focus
     )
-    table = tables.cost_table(found.costs, len(found.bench.data))
+    table = main_tables.cost_table(found.costs, len(found.bench.data))
     return Section("What it costs", [table, Picture("latency", caption, figure)])
