@@ -36,6 +36,8 @@ LONGEST_WINDOW = 10.0
 IDLE_SECONDS = 60.0
 # How a socket is closed, by the code of the error.
 CLOSE_CODES, REFUSED = {"busy": 1013, "stopping": 1001}, 1008
+# Raised by sending to a client that went away, or on a socket that is closed already.
+GONE = (WebSocketDisconnect, RuntimeError)
 
 Confirm = Annotated[
     int, Query(ge=1, le=1000, description="Windows in a row that must agree to make an event.")
@@ -80,7 +82,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
                     service.pipes.discard(pipe)
         if service.streams.stopping:
             raise stopping()
-        await socket.close()
+        with suppress(*GONE):
+            await socket.close()
 
 
 async def accept(socket: WebSocket) -> None:
@@ -91,7 +94,7 @@ async def accept(socket: WebSocket) -> None:
 
 async def refuse(socket: WebSocket, error: ApiError) -> None:
     """Tell a client what is wrong, and close."""
-    with suppress(WebSocketDisconnect, RuntimeError):  # RuntimeError: it is closed already
+    with suppress(*GONE):
         if socket.application_state.name == "CONNECTING":
             await accept(socket)
         await socket.send_json({"type": "error", "code": error.code, "message": str(error)})
@@ -153,9 +156,10 @@ async def _exchange(socket: WebSocket, pipe: BytePipe, messages: Iterator[dict[s
     receiving = asyncio.create_task(_receive(socket, pipe))
     try:
         async for message in _on_thread(messages):
-            await socket.send_json(message)
-    except WebSocketDisconnect:
-        return  # there is nobody left to tell
+            try:
+                await socket.send_json(message)
+            except GONE:
+                return
     finally:
         pipe.end()
         receiving.cancel()
