@@ -2,7 +2,7 @@
 
 python .ci/lowest.py [EXTRA ...]
 
-"numpy>=1.26" becomes "numpy==1.26": the direct dependencies at their lowest, what these need at pip's choice.
+"numpy>=1.26" becomes "numpy==1.26": direct dependencies at their lowest, indirect ones as pip chooses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site (mkdocs): pages from the root folder, plain names, no foreign hosts."""
+"""Hooks of the documentation site: pages from the root folder, plain names, no other hosts."""
 
 from __future__ import annotations
 
