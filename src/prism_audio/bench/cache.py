@@ -17,21 +17,19 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.cache import user_cache
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-ENVIRONMENT = "PRISM_CACHE"
 # Files up to this size are hashed whole; longer ones at their beginning, middle and end.
 _WHOLE = 1 << 20
 _PIECE = 1 << 16
 
 
 def default_cache() -> Path:
-    """``$PRISM_CACHE/bench``, or the bench's corner of the user's cache folder."""
-    given = os.environ.get(ENVIRONMENT)
-    base = Path(given) if given else Path.home() / ".cache" / "prism-audio"
-    return base / "bench"
+    """``$PRISM_CACHE/bench``, or the bench's part of the user's cache folder."""
+    return user_cache("bench")
 
 
 def digest(facts: Any) -> str:
