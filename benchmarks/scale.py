@@ -49,11 +49,11 @@ def make_rows(path: Path, N: int) -> None:
 def calibrate(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
     """One calibration on the first ``N`` rows, in this process."""
     from prism_audio import PRISM
-    from prism_audio.io.row_files import Flat, RowTable, open_table
+    from prism_audio.io.row_files import Flat, RowTable, open_file
     from prism_audio.out_of_core.chunks import open_chunks
 
     T = np.load(path.with_suffix(".prototypes.npy"))
-    (whole,) = open_table(path).pieces
+    (whole,) = open_file(path).pieces
     assert isinstance(whole, Flat)
     table = RowTable([Flat(whole.path, whole.dtype, whole.offset, (N, D))], str(path))
     E = table.read(0, N) if how == "memory" else None

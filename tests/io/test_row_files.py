@@ -10,7 +10,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from prism_audio import PrismError
-from prism_audio.io.row_files import Held, RowTable, open_table
+from prism_audio.io.row_files import Held, RowTable
+from prism_audio.store.rows import open_table
 from prism_audio.store.shards import Entry, write_shard
 from prism_audio.store.store import SETTINGS_FILE, Store, StoreSettings
 

@@ -8,8 +8,8 @@ import pytest
 from prism_audio import PRISM, PrismError
 from prism_audio.geometry.calibrate import SMALL
 from prism_audio.geometry.source import pick
-from prism_audio.io.row_files import open_table
 from prism_audio.out_of_core.chunks import open_chunks
+from prism_audio.store.rows import open_table
 from tests.helpers.problems import problem
 
 PRESETS = ["paper", "default"]

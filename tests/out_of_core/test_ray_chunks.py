@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from prism_audio import PRISM
-from prism_audio.io.row_files import open_table
 from prism_audio.out_of_core.chunks import open_chunks
+from prism_audio.store.rows import open_table
 from tests.helpers.problems import problem
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")

@@ -123,10 +123,10 @@ def gather_chunks(
     paths: Sequence[Path], rows: int | None, on_ray: bool, address: str | None
 ) -> Chunked:
     """The rows of a store or a file of arrays as a source that is read in chunks."""
-    from prism_audio.io.row_files import open_table
     from prism_audio.labelling.batch import kind_of
     from prism_audio.out_of_core.chunks import CHUNK_ROWS, open_chunks
     from prism_audio.out_of_core.ray_chunks import TASK_ROWS, open_ray_chunks
+    from prism_audio.store.rows import open_table
     from prism_audio.store.store import read_settings
 
     kind = kind_of(paths)

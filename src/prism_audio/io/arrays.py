@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from prism_audio.errors import InputError, InputTypeError
-from prism_audio.geometry.products import row_blocks
 from prism_audio.io.types import Float
 
 Restore = Callable[[Any], Any]
+
+_BLOCK_ROWS = 2048
 
 
 def is_torch(X: Any) -> bool:
@@ -101,10 +102,10 @@ def regrouped(arrays: Iterable[Float], rows: int) -> Iterator[Float]:
 def refuse_non_finite(A: Float, name: str) -> None:
     """Raise an :class:`InputError` that names the rows of ``A`` with NaN or infinity."""
     bad: list[int] = []
-    for rows in row_blocks(len(A)):
-        finite = np.isfinite(A[rows])
+    for start in range(0, len(A), _BLOCK_ROWS):  # so that the mask stays small
+        finite = np.isfinite(A[start : start + _BLOCK_ROWS])
         if not finite.all():
-            bad.extend((np.flatnonzero(~finite.all(axis=1)) + rows.start).tolist())
+            bad.extend((np.flatnonzero(~finite.all(axis=1)) + start).tolist())
     if bad:
         shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
         count = "1 row" if len(bad) == 1 else f"{len(bad)} rows"

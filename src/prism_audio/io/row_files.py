@@ -1,4 +1,4 @@
-"""Rows on disk, read a chunk at a time: ``.npy``, ``.safetensors``, ``.parquet`` and stores.
+"""Rows on disk, read a chunk at a time: ``.npy``, ``.safetensors`` and ``.parquet`` files.
 
 Files are read, not mapped: pages of a mapped file would count as memory of the process.
 """
@@ -22,7 +22,7 @@ from prism_audio.errors import InputError
 from prism_audio.io.matrices import parquet_reader
 from prism_audio.io.types import Float
 
-_SAFETENSORS = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
+SAFETENSORS_TYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 _NAMES = ("embeddings", "embedding", "E", "X")
 
 
@@ -160,13 +160,9 @@ class RowTable:
         return np.ascontiguousarray(rows, dtype=self.dtype)
 
 
-def open_table(path: str | os.PathLike[str]) -> RowTable:
-    """The rows of a store, or of a ``.npy``, ``.safetensors`` or ``.parquet`` file."""
-    from prism_audio.store.store import SETTINGS_FILE
-
+def open_file(path: str | os.PathLike[str]) -> RowTable:
+    """The rows of a ``.npy``, ``.safetensors`` or ``.parquet`` file."""
     file = Path(path)
-    if (file / SETTINGS_FILE).is_file():
-        return RowTable(_store(file), str(file))
     openers = {".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet}
     opener = openers.get(file.suffix.lower())
     if opener is None:
@@ -183,22 +179,6 @@ def open_table(path: str | os.PathLike[str]) -> RowTable:
     except Exception as error:  # every format has its own kinds of damage
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"cannot read embeddings from {file}: {reason}") from None
-
-
-def _store(folder: Path) -> list[Piece]:
-    from prism_audio.store.store import Store
-
-    pieces: list[Piece] = []
-    for shard, places in Store.open(folder).current_rows():
-        kind, shape, offset = shard.layout["embeddings"]
-        flat = Flat(shard.path, np.dtype(_SAFETENSORS[kind]), offset, (shape[0], shape[1]))
-        if len(places) == shape[0]:
-            pieces.append(flat)
-        elif len(places):
-            pieces.append(Chosen(flat, places))
-    if not pieces:
-        raise InputError(f"{folder} holds no embeddings yet; run 'prism embed' to its end")
-    return pieces
 
 
 def _npy(file: Path) -> list[Piece]:
@@ -228,12 +208,12 @@ def _safetensors(file: Path) -> list[Piece]:
     name = next((name for name in _NAMES if name in matrices), None)
     if name is None and len(matrices) == 1:
         (name,) = matrices
-    if name is None or matrices[name]["dtype"] not in _SAFETENSORS:
+    if name is None or matrices[name]["dtype"] not in SAFETENSORS_TYPES:
         raise InputError(
             f"{file} holds {', '.join(header) or 'nothing'}; wanted floats 'embeddings'"
         )
     about = matrices[name]
-    kind = np.dtype(_SAFETENSORS[about["dtype"]])
+    kind = np.dtype(SAFETENSORS_TYPES[about["dtype"]])
     n, d = about["shape"]
     return [Flat(file, kind, 8 + length + about["data_offsets"][0], (n, d))]
 
