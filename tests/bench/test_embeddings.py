@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from prism_audio.bench.conditions import Condition, Recipe, mixture
-from prism_audio.encoders.base import embed_audio
+from prism_audio.encoders import embed_audio
 from prism_audio.errors import InputError
 from tests.helpers.tiny_bench import RATE, BandEncoder, world
 

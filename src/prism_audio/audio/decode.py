@@ -23,7 +23,7 @@ from prism_audio.audio.signal import (
     resampled,
     to_mono,
 )
-from prism_audio.audio.source import AudioSource, OpenRecording, opened
+from prism_audio.audio.source import AudioFile, AudioSource, OpenRecording, opened
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 
@@ -61,8 +61,9 @@ def stream(source: AudioSource, rate: int, *, block_seconds: float = 10.0) -> It
 
     Parameters
     ----------
-    source : path or binary file
-        An open file must be able to seek; its ``name``, if it has one, stands in messages.
+    source : path, binary file, or pair (samples, rate in Hz)
+        An open file must be able to seek; its ``name``, if it has one, stands in messages. Samples
+        are taken as by :func:`from_array`.
     rate : int
         The rate wanted, in Hz.
     block_seconds : float
@@ -80,6 +81,11 @@ def stream(source: AudioSource, rate: int, *, block_seconds: float = 10.0) -> It
     rate = check_rate(rate, "The sampling rate wanted")
     if not block_seconds > 0:
         raise InputError(f"block_seconds is {block_seconds!r}; give a positive number of seconds.")
+    if isinstance(source, tuple):
+        if len(source) != 2:
+            raise InputError(f"a pair (samples, rate in Hz) was wanted, not {len(source)} things")
+        yield from_array(*source, rate)
+        return
     with _readable(source) as (file, found):
         size = min(block_seconds * found.rate, _BLOCK / found.channels, _BLOCK * found.rate / rate)
         blocks = _mono(file, found, max(1, int(size)))
@@ -91,7 +97,7 @@ def decode(source: AudioSource, rate: int) -> Float32:
     return np.concatenate(list(stream(source, rate)))
 
 
-def probe(source: AudioSource) -> AudioInfo:
+def probe(source: AudioFile) -> AudioInfo:
     """What a recording's header says, without decoding it (unless it does not say its length)."""
     with _readable(source) as (_, found):
         frames = found.frames
@@ -101,7 +107,7 @@ def probe(source: AudioSource) -> AudioInfo:
 
 
 @contextmanager
-def _readable(source: AudioSource) -> Iterator[tuple[OpenRecording, Reader]]:
+def _readable(source: AudioFile) -> Iterator[tuple[OpenRecording, Reader]]:
     with opened(source) as file, reader(file) as found:
         if not LOWEST_RATE <= found.rate <= HIGHEST_RATE or found.channels < 1:
             raise file.refused(

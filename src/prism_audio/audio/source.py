@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from prism_audio.errors import AudioError
 
-AudioSource: TypeAlias = str | os.PathLike[str] | BinaryIO
+AudioFile: TypeAlias = str | os.PathLike[str] | BinaryIO
+# A file, or an array with its rate in Hz.
+AudioSource: TypeAlias = AudioFile | tuple[Any, int]
 
 
 class OpenRecording:
@@ -45,7 +47,7 @@ class OpenRecording:
 
 
 @contextmanager
-def opened(source: AudioSource) -> Iterator[OpenRecording]:
+def opened(source: AudioFile) -> Iterator[OpenRecording]:
     """Open a recording for reading; what the caller opened stays open, rewound by the next use.
 
     An open file is named in messages by its ``name``, so give an upload one:

@@ -18,9 +18,10 @@ from prism_audio.audio.mixing.mix import MixedSound
 from prism_audio.bench.cache import Cache, Facts, digest, file_digest
 from prism_audio.bench.conditions import CLEAN, Backgrounds, Condition, Recipe, mixture, snr_of
 from prism_audio.bench.fronts import FRONTS
-from prism_audio.encoders.base import Encoder, encoder_windows
-from prism_audio.encoders.embedding.engine import usable_cores
+from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
+from prism_audio.io.runtime import usable_cores
 
 ROOM = "conditions"
 # Decoded clips that are kept in memory; those beyond it are decoded again for every condition.

@@ -21,8 +21,8 @@ from prism_audio.bench.code import code_digest
 from prism_audio.bench.conditions import CLEAN, Condition
 from prism_audio.bench.config import Spec
 from prism_audio.bench.protocol import Case
-from prism_audio.encoders.embedding.engine import usable_cores
 from prism_audio.errors import PrismError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.methods import Context, Kind
 
 ROOM = "answers"

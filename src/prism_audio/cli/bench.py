@@ -57,7 +57,7 @@ def command(
     from prism_audio.bench.study import embed, investigate
     from prism_audio.bench.write import write_report
     from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
-    from prism_audio.encoders.base import load_encoder
+    from prism_audio.encoders.registry import load_encoder
 
     wanted = read_experiment(experiment)
     check_specs(wanted.methods)
