@@ -45,6 +45,14 @@ class OpenRecording:
         """Build the error for this recording."""
         return AudioError(f"{self.name}: {reason}. {remedy}")
 
+    def damaged(self, seconds: float, said: object) -> AudioError:
+        """Build the error for a recording that breaks off ``seconds`` after its start."""
+        return self.refused(
+            f"it is damaged after {seconds:.2f} s ({said})",
+            "Copy it again from where it came; to keep the sound before the damage, convert it: "
+            "ffmpeg -i <file> <new>.wav",
+        )
+
 
 @contextmanager
 def opened(source: AudioFile) -> Iterator[OpenRecording]:
