@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from prism_audio import PRISM, Adapter
 from prism_audio.errors import InputError
+from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch
-from prism_audio.labelling.classify import UNKNOWN, classify, judge, summarise
+from prism_audio.labelling.classify import classify, summarise
+from prism_audio.labelling.labeller import UNKNOWN
 
 
 def batch_of(E: np.ndarray) -> Batch:
@@ -33,6 +37,8 @@ def test_rows_are_what_the_adapter_says(problem: tuple[Adapter, Batch]) -> None:
     assert [row.runner_up for row in rows] == names[order[:, 1]].tolist()
     ranked = np.take_along_axis(scores, order, axis=1)
     np.testing.assert_allclose([row.score for row in rows], ranked[:, 0], atol=1e-6)
+    P = probabilities(scores, adapter.facts["temperature"])
+    np.testing.assert_allclose([row.probability for row in rows], P.max(axis=1), atol=1e-4)
     np.testing.assert_allclose([row.margin for row in rows], ranked[:, 0] - ranked[:, 1], atol=2e-6)
     assert [[name for name, _ in row.top] for row in rows] == names[order[:, :3]].tolist()
     plain = Adapter.zero_shot(adapter.prototypes, adapter.labels)
@@ -54,9 +60,10 @@ def test_summary_counts(problem: tuple[Adapter, Batch]) -> None:
 
 def test_threshold_of_the_adapter_is_the_default(problem: tuple[Adapter, Batch]) -> None:
     adapter, batch = problem
-    own = Adapter(adapter.W, adapter.prototypes, adapter.labels, facts={"unknown_threshold": 0.5})
-    assert classify(batch, own) == classify(batch, adapter, threshold=0.5)
-    assert classify(batch, own, threshold=-1.0) == classify(batch, adapter)
+    plain = replace(adapter, facts={})
+    own = replace(adapter, facts={"unknown_threshold": 0.5})
+    assert classify(batch, own) == classify(batch, plain, threshold=0.5)
+    assert classify(batch, own, threshold=-1.0) == classify(batch, plain)
 
 
 def test_class_called_unknown_and_a_threshold_exclude_each_other() -> None:
@@ -73,13 +80,6 @@ def test_one_class_has_no_runner_up() -> None:
     (row,) = classify(batch_of(np.eye(1, 3)), Adapter.zero_shot(np.eye(1, 3), ("dog",)), top=5)
     assert (row.runner_up, row.margin, row.top) == (None, None, (("dog", 1.0),))
     assert list(row.columns(5))[-2:] == ["top_1", "top_1_score"]
-
-
-def test_first_is_the_folded_heads_answer_also_in_ties() -> None:
-    adapter = Adapter.zero_shot(np.ones((3, 4)), tuple("abc"))
-    said = judge(adapter, np.random.default_rng(0).standard_normal((50, 4)), 3)
-    np.testing.assert_array_equal(said.order[:, 0], 0)
-    assert all(sorted(row) == [0, 1, 2] for row in said.order.tolist())
 
 
 def test_wrong_width_is_refused(problem: tuple[Adapter, Batch]) -> None:

@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism_audio import Adapter
 from prism_audio.errors import InputError
-from prism_audio.labelling.classify import UNKNOWN, Row
-from prism_audio.labelling.events import Event, Events, Heard, events, events_by_file
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.classify import classify
+from prism_audio.labelling.events import Event, Events, LabelledWindow, events, events_by_file
 
 
-def windows(labels: str, hop: float = 1.0, size: float = 2.0) -> list[Heard]:
+def windows(labels: str, hop: float = 1.0, size: float = 2.0) -> list[LabelledWindow]:
     """A window for every letter; a dot is one that nothing is known of."""
     return [
-        Heard(i * hop, i * hop + size, None if label == "." else label, 0.5)
+        LabelledWindow(i * hop, i * hop + size, None if label == "." else label, 0.5)
         for i, label in enumerate(labels)
     ]
 
@@ -49,7 +51,11 @@ def test_brief_disagreement_is_not_an_event() -> None:
 
 
 def test_score_is_the_mean_of_the_windows_that_carry_the_label() -> None:
-    heard = [Heard(0, 2, "a", 0.2), Heard(1, 3, "b", 0.9), Heard(2, 4, "a", 0.6)]
+    heard = [
+        LabelledWindow(0, 2, "a", 0.2),
+        LabelledWindow(1, 3, "b", 0.9),
+        LabelledWindow(2, 4, "a", 0.6),
+    ]
     (event,) = [event for event in events(heard + windows("a"), 2) if event.label == "a"][:1]
     assert event.score == pytest.approx((0.6 + 0.5) / 2)
 
@@ -90,10 +96,10 @@ def test_beginnings_and_ends_pair_up(text: str, confirm: int) -> None:
 
 
 def test_recordings_are_kept_apart() -> None:
-    def row(file: str, start: float, label: str) -> Row:
-        return Row(file, start, start + 2, "a", 0.1, label, 0.5, None, None, (("a", 0.5),))
-
-    rows = [row("x", 0, "a"), row("x", 1, "a"), row("y", 0, "a"), row("y", 1, UNKNOWN)]
-    found = events_by_file(rows)
+    E = np.eye(2, dtype=np.float32)[[0, 0, 0, 1]]
+    start = np.array([0.0, 1.0, 0.0, 1.0])
+    batch = Batch(E, ["x", "x", "y", "y"], start, start + 2)
+    adapter = Adapter.zero_shot(np.array([[1.0, 0.0]]), ("a",))
+    found = events_by_file(classify(batch, adapter, threshold=0.5))
     assert [(event.file, event.start, event.end) for event in found] == [("x", 0, 3), ("y", 0, 1.5)]
-    assert np.isclose(found[0].score, 0.5)
+    assert found[0].score == 1.0

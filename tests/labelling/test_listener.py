@@ -14,8 +14,9 @@ from prism_audio.errors import AdapterError, AudioError, InputError
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place
 from prism_audio.labelling.drift import Drifted
-from prism_audio.labelling.events import Heard, events
-from prism_audio.labelling.listener import Listener, Pace, Switched
+from prism_audio.labelling.events import LabelledWindow, events
+from prism_audio.labelling.labeller import UNKNOWN
+from prism_audio.labelling.listener import Listener, Pace, Switched, WindowAnswer
 from prism_audio.model.vocabulary import Vocabulary
 from tests.helpers.bands import LABELS, RATE, BandEncoder, OtherEncoder, tone
 
@@ -54,19 +55,23 @@ def blocks(sound: np.ndarray, size: int = 777) -> Iterator[np.ndarray]:
         yield sound[start : start + size].astype(np.float32)
 
 
-def answers(listener: Listener, sound: np.ndarray, size: int = 777) -> list[Heard]:
-    return [notice for notice in listener.hear(blocks(sound, size)) if isinstance(notice, Heard)]
+def answers(listener: Listener, sound: np.ndarray, size: int = 777) -> list[WindowAnswer]:
+    return [
+        notice for notice in listener.hear(blocks(sound, size)) if isinstance(notice, WindowAnswer)
+    ]
 
 
 def test_stream_hears_what_the_timeline_holds(encoder, adapter, sound: np.ndarray) -> None:
     line = embed_timeline(encoder, (sound, RATE))
     labels = [adapter.labels[c] for c in adapter.predict(line.embeddings)]
     heard = answers(Listener(encoder, adapter, Pace.fit(encoder)), sound)
-    assert [window.label for window in heard] == labels
+    assert [window.answer.label for window in heard] == labels
     np.testing.assert_allclose([window.start for window in heard], line.start)
     np.testing.assert_allclose([window.end for window in heard], line.end)
     np.testing.assert_allclose(
-        [window.score for window in heard], adapter.scores(line.embeddings).max(axis=1), atol=1e-6
+        [window.answer.score for window in heard],
+        adapter.scores(line.embeddings).max(axis=1),
+        atol=1e-6,
     )
     again = answers(Listener(encoder, adapter, Pace.fit(encoder)), sound, size=16_000)
     assert again == heard  # whatever pieces it comes in
@@ -76,7 +81,7 @@ def test_window_of_a_whole_clip_is_the_clip(encoder, adapter) -> None:
     clip = tone(7, 2.0, 1)
     (heard,) = answers(Listener(encoder, adapter, Pace.fit(encoder, window=2.0)), clip)
     E = embed_audio(encoder, [(clip, RATE)])
-    assert heard.score == pytest.approx(float(adapter.scores(E).max()), abs=1e-6)
+    assert heard.answer.score == pytest.approx(float(adapter.scores(E).max()), abs=1e-6)
     assert (heard.start, heard.end) == (0.0, 2.0)
 
 
@@ -110,10 +115,15 @@ def test_impossible_pace_is_refused(encoder, numbers: tuple[float, float]) -> No
 def test_events_are_those_of_the_windows(encoder, adapter, sound: np.ndarray) -> None:
     listener = Listener(encoder, adapter, Pace.fit(encoder, confirm=2), threshold=0.8)
     told = list(listener.hear(blocks(sound)))
-    heard = [notice for notice in told if isinstance(notice, Heard)]
-    ended = [notice[1] for notice in told if not hasattr(notice, "_fields") and notice[0] == "end"]
-    assert ended == list(events(heard, 2))
-    assert any(window.label is None for window in heard)
+    heard = [notice for notice in told if isinstance(notice, WindowAnswer)]
+    ended = [notice[1] for notice in told if type(notice) is tuple and notice[0] == "end"]
+    answered = [(window.start, window.end, window.answer) for window in heard]
+    labelled = [
+        LabelledWindow(start, end, answer.best if answer.convinced else None, answer.score)
+        for start, end, answer in answered
+    ]
+    assert ended == list(events(labelled, 2))
+    assert any(answer.label == UNKNOWN for _, _, answer in answered)
     assert listener.answers == len(heard)
 
 
@@ -122,12 +132,12 @@ def test_warmup(encoder, words: Vocabulary, sound: np.ndarray) -> None:
     listener = Listener(encoder, plain, Pace.fit(encoder), warmup=50, place="porch")
     told = list(listener.hear(blocks(sound)))
     (switched,) = [notice for notice in told if isinstance(notice, Switched)]
-    before = [notice for notice in told[: told.index(switched)] if isinstance(notice, Heard)]
+    before = [notice for notice in told[: told.index(switched)] if isinstance(notice, WindowAnswer)]
     assert len(before) == switched.windows == 50
     assert before == answers(Listener(encoder, plain, Pace.fit(encoder)), sound)[:50]
     assert listener.adapter is switched.adapter
     assert (switched.adapter.facts["place"], switched.adapter.facts["N"]) == ("porch", 50)
-    after = [notice for notice in told if isinstance(notice, Heard)][50:]
+    after = [notice for notice in told if isinstance(notice, WindowAnswer)][50:]
     assert after == answers(Listener(encoder, switched.adapter, Pace.fit(encoder)), sound)[50:]
 
 

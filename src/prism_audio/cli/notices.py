@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from prism_audio.cli.console import note, printable, say
-from prism_audio.labelling.classify import UNKNOWN
 from prism_audio.labelling.drift import Drifted
-from prism_audio.labelling.events import Heard
-from prism_audio.labelling.listener import Listener, Notice, Switched
+from prism_audio.labelling.listener import Listener, Notice, Switched, WindowAnswer
 
 if TYPE_CHECKING:
     from prism_audio.labelling.events import Event
@@ -37,7 +35,7 @@ class Teller:
 
     def take(self, notice: Notice) -> None:
         """Count a notice and tell it."""
-        if isinstance(notice, Heard):
+        if isinstance(notice, WindowAnswer):
             if self.every:
                 self.window(notice)
         elif isinstance(notice, Switched):
@@ -64,8 +62,8 @@ class Teller:
             least = pace.window + (warmup - 1) * pace.hop
             say(f"zero-shot until {warmup} windows are in ({least:.0f} s of sound)")
 
-    def window(self, heard: Heard) -> None:
-        say(f"  {_clock(heard.start)}  . {heard.label or UNKNOWN}  {heard.score:.2f}")
+    def window(self, window: WindowAnswer) -> None:
+        say(f"  {_clock(window.start)}  . {window.answer.label}  {window.answer.score:.2f}")
 
     def event(self, kind: str, event: Event) -> None:
         if kind == "begin":
@@ -117,11 +115,21 @@ class JsonTeller(Teller):
             labels=list(listener.adapter.labels),
         )
 
-    def window(self, heard: Heard) -> None:
-        self._say("window", **_span(heard), label=heard.label or UNKNOWN)
+    def window(self, window: WindowAnswer) -> None:
+        answer = window.answer.rounded()
+        self._say(
+            "window",
+            **_span(window.start, window.end, answer.score),
+            label=answer.label,
+            probability=answer.probability,
+            runner_up=answer.runner_up,
+            margin=answer.margin,
+            zero_shot=answer.zero_shot,
+            zero_shot_score=answer.zero_shot_score,
+        )
 
     def event(self, kind: str, event: Event) -> None:
-        self._say(kind, **_span(event), label=event.label)
+        self._say(kind, **_span(event.start, event.end, event.score), label=event.label)
 
     def switch(self, switched: Switched) -> None:
         facts = switched.adapter.facts
@@ -151,8 +159,8 @@ class JsonTeller(Teller):
         typer.echo(json.dumps({"type": kind, **told}))
 
 
-def _span(of: Heard | Event) -> dict[str, float]:
-    return {"start": round(of.start, 3), "end": round(of.end, 3), "score": round(of.score, 6)}
+def _span(start: float, end: float, score: float) -> dict[str, float]:
+    return {"start": round(start, 3), "end": round(end, 3), "score": round(score, 6)}
 
 
 def _ratio(seconds: float, cpu: float) -> float:

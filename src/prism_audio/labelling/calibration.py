@@ -16,13 +16,13 @@ from prism_audio.errors import AdapterError, InputError
 from prism_audio.geometry import abr, ccvd, compose, opca, overlap, soft
 from prism_audio.geometry.car import class_confidence
 from prism_audio.geometry.parameters import Parameters
+from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.rows import original
 from prism_audio.geometry.source import InMemory, RowSource, pick
 from prism_audio.geometry.sphere import Labels, assign, class_sums, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows
 from prism_audio.io.types import Float
 from prism_audio.labelling.batch import Batch
-from prism_audio.labelling.classify import judge
 from prism_audio.labelling.drift import surroundings
 from prism_audio.model.vocabulary import Vocabulary
 
@@ -156,10 +156,13 @@ def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> dict[str, li
     rows = unit_rows(as_rows(E, "E")[0])
     T = adapter.prototypes.astype(rows.dtype)
     C = len(T)
-    said = judge(adapter, rows, 1)
-    after = said.order[:, 0]
+    after = adapter.predict(rows)
+    scores = np.empty(len(rows))
+    for block in row_blocks(len(rows)):
+        S = adapter.scores(rows[block])
+        scores[block] = S[np.arange(len(S)), after[block]]
     evidence: dict[str, list[Any]] = {}
-    for when, (y, kappa) in (("before", assign(rows, T)), ("after", (after, said.scores[:, 0]))):
+    for when, (y, kappa) in (("before", assign(rows, T)), ("after", (after, scores))):
         confidence, occurs = class_confidence(kappa, y, C)
         evidence[f"clips_{when}"] = np.bincount(y, minlength=C).tolist()
         evidence[f"confidence_{when}"] = _rounded(np.where(occurs, confidence, np.nan))

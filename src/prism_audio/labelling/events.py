@@ -13,11 +13,11 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from prism_audio.errors import InputError
-from prism_audio.labelling.classify import UNKNOWN, Row
+from prism_audio.labelling.classify import Row
 
 
-class Heard(NamedTuple):
-    """A window: from when to when in seconds, its label (None: nothing known) and score."""
+class LabelledWindow(NamedTuple):
+    """A window: from when to when in seconds, its label (None: unknown) and score."""
 
     start: float
     end: float
@@ -67,11 +67,11 @@ class Events:
         self._label: str | None = None  # of the event that is going on, if one is
         self._since = 0.0
         self._total, self._count = 0.0, 0  # scores of its windows
-        self._last: Heard | None = None
-        self._rivals: list[Heard] = []  # windows in a row that agree on something else
+        self._last: LabelledWindow | None = None
+        self._rivals: list[LabelledWindow] = []  # windows in a row that agree on something else
         self._cut = (0.0, 0.0)  # where one event ends and the next begins, should they prevail
 
-    def add(self, window: Heard) -> list[Change]:
+    def add(self, window: LabelledWindow) -> list[Change]:
         """Hear one more window; gives the end of an event, the beginning of one, both, or none."""
         last, self._last = self._last, window
         if window.label == self._label:
@@ -105,7 +105,7 @@ class Events:
         return Event(str(self._label), self._since, end, self._total / self._count, self._count)
 
 
-def _boundary(last: Heard | None, window: Heard) -> tuple[float, float]:
+def _boundary(last: LabelledWindow | None, window: LabelledWindow) -> tuple[float, float]:
     """Where the sound of ``last`` ends and that of ``window`` begins."""
     if last is None:
         return window.start, window.start
@@ -115,7 +115,7 @@ def _boundary(last: Heard | None, window: Heard) -> tuple[float, float]:
     return middle, middle
 
 
-def events(windows: Iterable[Heard], confirm: int = 1) -> Iterator[Event]:
+def events(windows: Iterable[LabelledWindow], confirm: int = 1) -> Iterator[Event]:
     """The events of one recording from its windows in order."""
     merger = Events(confirm)
     for window in windows:
@@ -136,14 +136,14 @@ class FileEvent(NamedTuple):
 
 def events_by_file(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
     """The events of every recording, from a row for each of its windows."""
-    found = []
+    result = []
     for file, windows in groupby(rows, key=lambda row: row.file):
-        heard = (
-            Heard(row.start, row.end, None if row.label == UNKNOWN else row.label, row.score)
+        labelled = (
+            LabelledWindow(row.start, row.end, row.best if row.convinced else None, row.score)
             for row in windows
             if row.start is not None and row.end is not None
         )
-        for event in events(heard, confirm):
+        for event in events(labelled, confirm):
             start, end, score = round(event.start, 3), round(event.end, 3), round(event.score, 6)
-            found.append(FileEvent(file, start, end, event.label, score, event.windows))
-    return found
+            result.append(FileEvent(file, start, end, event.label, score, event.windows))
+    return result

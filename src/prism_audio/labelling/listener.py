@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,9 +21,9 @@ from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place, refuse_other_encoder
-from prism_audio.labelling.classify import Doubt
 from prism_audio.labelling.drift import Drift, Drifted
-from prism_audio.labelling.events import Change, Events, Heard
+from prism_audio.labelling.events import Change, Events, LabelledWindow
+from prism_audio.labelling.labeller import Answer, Labeller
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
 
@@ -82,14 +82,24 @@ class Pace:
         return cls(encoder.window + (pooled - 1) * grid, hop, confirm, grid, pooled, every)
 
 
-class WindowAnswer(NamedTuple):
-    """One answer: where the sound behind it lies, the number of its class, its cosine, its embedding."""
+@dataclass(frozen=True)
+class WindowAnswer:
+    """What is said of one window of a stream.
+
+    Attributes
+    ----------
+    start, end : float
+        Where the sound behind it lies, in seconds.
+    answer : Answer
+        Its label, scores and so on.
+    embedding : (d,) array
+        The vector that was labelled.
+    """
 
     start: float
     end: float
-    label: int
-    score: float
-    embedding: Float32
+    answer: Answer
+    embedding: Float32 = field(compare=False, repr=False)
 
 
 class Switched(NamedTuple):
@@ -99,7 +109,7 @@ class Switched(NamedTuple):
     windows: int
 
 
-Notice = Heard | Change | Switched | Drifted
+Notice = WindowAnswer | Change | Switched | Drifted
 
 
 class Listener:
@@ -144,7 +154,7 @@ class Listener:
         refuse_other_encoder(adapter, encoder.fingerprint, encoder.id)
         self.encoder, self.pace = encoder, pace
         self.answers, self.seconds = 0, 0.0
-        self._given_threshold = threshold
+        self._threshold = threshold
         self._warmup, self._preset, self._place = warmup, preset, place
         self._warm: list[WindowAnswer] | None = [] if warmup else None
         self._use(adapter)
@@ -152,31 +162,28 @@ class Listener:
     def hear(self, blocks: Iterable[Float32]) -> Iterator[Notice]:
         """Listen to mono float32 blocks at the encoder's rate until they end.
 
-        Yields every answer (:class:`Heard`), the beginning and end of events, the switch after a
+        Yields every answer (:class:`WindowAnswer`), the beginning and end of events, the switch after a
         warm-up, and when the sound stops looking like the calibration.
         """
         events = Events(self.pace.confirm)
-        for answer in self._answers(blocks):
-            label = self.adapter.labels[answer.label]
-            (convinced,) = self._doubt.convinced(
-                answer.embedding[None], np.array([answer.label]), np.array([answer.score])
-            )
-            heard = Heard(answer.start, answer.end, label if convinced else None, answer.score)
-            yield heard
-            yield from events.add(heard)
+        for window in self._answers(blocks):
+            yield window
+            answer = window.answer
+            label = answer.best if answer.convinced else None
+            yield from events.add(LabelledWindow(window.start, window.end, label, answer.score))
             if self._drift is not None and (
-                drifted := self._drift.add(answer.embedding, answer.label)
+                drifted := self._drift.add(window.embedding, answer.index)
             ):
                 yield drifted
             if self._warm is not None:
-                self._warm.append(answer)
+                self._warm.append(window)
                 if len(self._warm) == self._warmup:
                     yield self._switch(self._warm)
         yield from events.close()
 
     def _use(self, adapter: Adapter) -> None:
         self.adapter = adapter
-        self._doubt = Doubt(adapter, self._given_threshold)
+        self._labeller = Labeller(adapter, threshold=self._threshold)
         self._drift = Drift.of(adapter, self.pace.hop)
 
     def _switch(self, warm: list[WindowAnswer]) -> Switched:
@@ -212,7 +219,6 @@ class Listener:
         features = np.stack([features for _, features in held])
         weights = np.array([window.weight for window, _ in held], np.float32)
         embedding = self.encoder.pool(features, weights)
-        index = self.adapter.predict_one(embedding)
-        score = float(self.adapter.scores(embedding[None])[0, index])
         self.answers += 1
-        return WindowAnswer(held[0][0].start, held[-1][0].end, index, score, embedding)
+        answer = self._labeller.answer_one(embedding)
+        return WindowAnswer(held[0][0].start, held[-1][0].end, answer, embedding)

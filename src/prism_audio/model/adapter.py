@@ -100,7 +100,7 @@ class Adapter:
     def predict(self, E: Any) -> Any:
         """Class index (N,) of every embedding, by the folded head."""
         rows, restore = as_matrix(E, "E", self.dim)
-        A, b = (x.astype(rows.dtype, copy=False) for x in self._head)
+        A, b = (x.astype(rows.dtype, copy=False) for x in self.head)
         y: Labels = np.empty(len(rows), dtype=np.intp)
         for block in row_blocks(len(rows)):
             X = rows[block]
@@ -117,7 +117,7 @@ class Adapter:
 
     def predict_one(self, e: Any) -> int:
         """Class index of one embedding (d,): the fast path of a stream."""
-        A, b = self._head
+        A, b = self.head
         if type(e) is np.ndarray and e.dtype == A.dtype and e.shape == A.shape[:1]:
             norm = math.sqrt(e.dot(e))
             if SHORT < norm < LONG:
@@ -135,11 +135,12 @@ class Adapter:
         The columns of A with the entries of b are also C new prototypes and biases: any pipeline that
         compares embeddings with text vectors adopts a place by swapping them in.
         """
-        A, b = self._head
+        A, b = self.head
         return A.copy(), b.copy()
 
     @cached_property
-    def _head(self) -> tuple[Float, Float]:
+    def head(self) -> tuple[Float, Float]:
+        """A and b of :meth:`fold` without a copy; to be read only."""
         head = self.W.astype(np.float64) @ self.prototypes.T.astype(np.float64)
         head = head.astype(self.W.dtype)
         # By columns, so that one clip meets each class in one run through memory.

@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch
-from prism_audio.labelling.classify import UNKNOWN, Row, classify
+from prism_audio.labelling.classify import Row, classify
 from prism_audio.model.adapter import Adapter
 from prism_audio.serve.hearing import EmbeddedRecording
 from prism_audio.serve.refusal import Refusal
@@ -35,7 +35,7 @@ def labelled(
         "runner_up": row.runner_up,
         "margin": row.margin,
         "top": [{"label": label, "score": score} for label, score in row.top],
-        "unknown": row.label == UNKNOWN != row.best,
+        "unknown": not row.convinced,
         "error": None,
     }
     if timeline:

@@ -9,7 +9,8 @@ from scipy.linalg import svd
 
 from prism_audio.geometry.sphere import unit_rows
 from prism_audio.labelling.batch import Batch
-from prism_audio.labelling.classify import UNKNOWN, classify, summarise
+from prism_audio.labelling.classify import classify, summarise
+from prism_audio.labelling.labeller import UNKNOWN
 from prism_audio.model.adapter import Adapter
 
 # Points that a page can draw and an eye can tell apart.
