@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, encoder_windows
-from prism_audio.encoders.embedding.clips import Failure, OpenClip, WindowSpan
+from prism_audio.encoders.embedding.clips import Failure, OpenClip
+from prism_audio.encoders.embedding.recordings import embed_into
+from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 from prism_audio.serve.concurrency import Deadline
@@ -90,15 +91,8 @@ def embed_recording(
     # As on the command line: the recording from the mean of its features, windows one by one.
     name = Path(recording.name)
     mean, each = OpenClip(name, 0, False), OpenClip(name, 0, True)
-    size = max(1, int(PIECE_SECONDS / encoder.window))
-    windows = _windows(recording, encoder, longest)
-    while piece := list(islice(windows, size)):
-        deadline.check()
-        features = encoder.embed_windows(np.stack([window.samples for window in piece]))
-        for window, row in zip(piece, features, strict=True):
-            span = WindowSpan(window.start, window.end, window.weight)
-            mean.take(span, row)
-            each.take(span, row)
+    windows = _windows(recording, encoder, longest, deadline)
+    embed_into([mean, each], encoder, windows, PIECE_SECONDS)
     whole, parts = mean.close(encoder), each.close(encoder)
     for result in (whole, parts):
         if isinstance(result, Failure):
@@ -116,9 +110,12 @@ def embed_recording(
     )
 
 
-def _windows(recording: Recording, encoder: Encoder, longest: float) -> Iterator[Window]:
+def _windows(
+    recording: Recording, encoder: Encoder, longest: float, deadline: Deadline
+) -> Iterator[Window]:
     try:
         for window in encoder_windows(encoder, recording):  # type: ignore[arg-type]
+            deadline.check()
             if window.end > longest:
                 raise ApiError(
                     422,

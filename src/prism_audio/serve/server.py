@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
     _loop: asyncio.AbstractEventLoop | None = None
     _draining: asyncio.Task[None] | None = None
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._loop is None or self._draining is not None:
             # Threads that decode cannot be interrupted, so the process is ended under them.
             print("stopped at once", file=sys.stderr, flush=True)
