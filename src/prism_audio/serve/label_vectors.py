@@ -130,6 +130,6 @@ def relabel(adapter: Adapter, words: Vocabulary) -> Adapter:
 
     The threshold for unknown sounds was learnt with the old classes and is left out.
     """
-    facts = {name: value for name, value in adapter.facts.items() if name != "unknown_threshold"}
+    facts = replace(adapter.facts, unknown_threshold=None, classes=None, surroundings=None)
     T = words.prototypes.astype(adapter.W.dtype)
     return replace(adapter, prototypes=T, labels=words.labels, facts=facts)

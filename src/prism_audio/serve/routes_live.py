@@ -63,7 +63,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
             current = await _current_adapter(service, site, labels)
             encoder = service.urgent
             adapter = current()
-            window = max(encoder.window, min(_clip_seconds(adapter), LONGEST_WINDOW))
+            window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST_WINDOW))
             pace = Pace.fit(encoder, window, confirm=confirm)
             listener = Listener(encoder, adapter, pace, threshold=threshold)
             ready = {"type": "ready", "window": round(pace.window, 3), "hop": pace.hop}
@@ -217,9 +217,3 @@ def _client_error(error: BaseException) -> BaseException:
     # The reader of raw samples speaks of a command line.
     text = str(error).removeprefix("standard input: ").replace("--", "")
     return ApiError(422, "bad_audio", text)
-
-
-def _clip_seconds(adapter: Adapter) -> float:
-    """Length of the clips that an adapter was calibrated on; 0 where that is not known."""
-    seconds = adapter.facts.get("seconds")
-    return float(seconds) if isinstance(seconds, int | float) else 0.0

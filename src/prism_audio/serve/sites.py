@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.facts import Facts
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.site_schemas import EncoderSummary, SiteSummary, Verdict
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST = 200
+VERDICTS: tuple[Verdict, ...] = ("adapted", "shrunk", "zero-shot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +56,14 @@ class Site:
     @property
     def verdict(self) -> Verdict:
         """The verdict of its calibration; ``none`` where there was none."""
-        verdict = self.adapter.facts.get("verdict")
-        for known in ("adapted", "shrunk", "zero-shot"):
-            if self.calibrated and verdict == known:
+        for known in VERDICTS:
+            if self.calibrated and self.adapter.facts.verdict == known:
                 return known
         return "none"
 
     def summary(self, encoder: Encoder) -> SiteSummary:
         """The site as clients see it."""
-        facts = self.adapter.facts if self.calibrated else {}
-        numbers = facts.get("numbers")
-        weight = numbers.get("weight") if isinstance(numbers, dict) else None
-        reasons = facts.get("reasons")
+        facts = self.adapter.facts if self.calibrated else Facts()
         return SiteSummary(
             name=self.name,
             encoder=EncoderSummary(
@@ -78,10 +75,10 @@ class Site:
             ),
             labels=list(self.adapter.labels),
             verdict=self.verdict,
-            reasons=[str(reason) for reason in reasons] if isinstance(reasons, list) else [],
-            weight=round(float(weight), 4) if isinstance(weight, int | float) else None,
-            clips=facts["N"] if isinstance(facts.get("N"), int) else None,
-            date=_iso(facts.get("date")),
+            reasons=list(facts.reasons),
+            weight=None if facts.weight is None else round(facts.weight, 4),
+            clips=facts.N,
+            date=_iso(facts.date),
         )
 
     def file(self) -> bytes:
@@ -210,9 +207,9 @@ def name_of(path: Path) -> str:
     return name or "site"
 
 
-def _iso(date: Any) -> str | None:
+def _iso(date: str) -> str | None:
     try:
         when = datetime.strptime(date, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     return when.isoformat()
