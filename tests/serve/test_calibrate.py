@@ -48,7 +48,7 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     assert (job["state"], job["stage"], job["done"], job["total"]) == ("done", "storing", 60, 60)
     assert (result["clips"], result["skipped"]) == (60, [])
     assert result["site"]["verdict"] == adapter.facts.verdict
-    assert result["site"]["reasons"] == adapter.facts.reasons
+    assert result["site"]["reasons"] == list(adapter.facts.reasons)
     assert result["site"] == client.get("/v1/sites/yard").json()
     rows = classify(batch, adapter)
     summary = summarise(rows)
