@@ -28,7 +28,7 @@ import numpy as np
 from guard_data import Sounds, load_sounds, some_level
 from guard_tables import tables
 
-from prism_audio.bench.code import code_digest
+from prism_audio.bench.code_digest import code_digest
 from prism_audio.io.atomic import atomic_write
 
 Study = Callable[[Sounds, str, np.random.Generator], Iterator[guard_studies.Row]]

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from prism_audio.bench.assemble import Bench, assemble
 from prism_audio.bench.cache import Cache
-from prism_audio.bench.conditions import Recipe
-from prism_audio.bench.config import PROTOCOLS, Experiment, Spec
+from prism_audio.bench.embeddings.assemble import Bench, assemble
+from prism_audio.bench.experiment.conditions import Recipe
+from prism_audio.bench.experiment.experiment import Experiment, Spec
+from prism_audio.bench.experiment.reader import PROTOCOLS
 from prism_audio.io.types import Float32
 
 RATE = 8000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prism_audio.audio.capture import pcm_blocks
-from prism_audio.encoders.base import embed_audio, embed_timeline
+from prism_audio.encoders import embed_audio, embed_timeline
 from prism_audio.encoders.prompts import PromptSet, read_labels
 from prism_audio.errors import AdapterError, AudioError, InputError
 from prism_audio.labelling.batch import Batch

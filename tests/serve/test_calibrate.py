@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import embed_audio
+from prism_audio.encoders import embed_audio
 from prism_audio.encoders.prompts import PromptSet
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import embed_timeline
+from prism_audio.encoders import embed_timeline
 from prism_audio.encoders.prompts import PromptSet
 from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch, embed_batch

@@ -1,7 +1,7 @@
-"""What the bench computed before, on disk: found again by a hash of everything it depends on.
+"""Disk cache of computed arrays, keyed by a hash of everything they depend on.
 
-Facts are plain JSON. Two runs with the same facts share a file; a change in any of them makes
-another. Nothing is ever changed in place, so a run can be stopped at any instant.
+Facts are plain JSON. Runs with the same facts share a file; a change in any fact makes another file.
+No file is changed in place, so a run can be stopped at any time.
 """
 
 from __future__ import annotations
@@ -17,25 +17,23 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.cache import user_cache
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-ENVIRONMENT = "PRISM_CACHE"
 # Files up to this size are hashed whole; longer ones at their beginning, middle and end.
 _WHOLE = 1 << 20
 _PIECE = 1 << 16
 
 
 def default_cache() -> Path:
-    """``$PRISM_CACHE/bench``, or the bench's corner of the user's cache folder."""
-    given = os.environ.get(ENVIRONMENT)
-    base = Path(given) if given else Path.home() / ".cache" / "prism-audio"
-    return base / "bench"
+    """``$PRISM_CACHE/bench``, or a folder in the user's cache."""
+    return user_cache("bench")
 
 
 def digest(facts: Any) -> str:
-    """Hash of facts that JSON can hold, whatever the order of their keys."""
+    """Hash of facts as JSON, independent of the order of their keys."""
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -65,7 +63,7 @@ def file_digest(path: Path) -> str:
 
 
 class Cache:
-    """A folder of results. ``save`` and ``load`` are for arrays, ``write`` and ``read`` for JSON."""
+    """A folder of computed arrays."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = Path(folder) if folder else default_cache()
@@ -77,16 +75,16 @@ class Cache:
                 "choose another place with --cache"
             ) from error
 
-    def path(self, room: str, name: str, facts: Facts, suffix: str) -> Path:
-        """Where that result is or will be; the name is for people, the hash for finding it."""
-        return self.folder / room / f"{name}-{digest(facts)[:16]}{suffix}"
+    def path(self, room: str, name: str, facts: Facts) -> Path:
+        """The file of a result; the name is for people, the hash identifies it."""
+        return self.folder / room / f"{name}-{digest(facts)[:16]}.safetensors"
 
     def load(self, room: str, name: str, facts: Facts) -> Arrays | None:
-        """The arrays kept under these facts, or nothing."""
+        """The arrays saved under these facts, if any."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
-        path = self.path(room, name, facts, ".safetensors")
+        path = self.path(room, name, facts)
         if not path.is_file():
             return None
         try:
@@ -94,32 +92,12 @@ class Cache:
         except (SafetensorError, OSError) as error:
             raise PrismError(f"{path} is damaged ({error}); delete it and run again") from error
 
-    def save(self, room: str, name: str, facts: Facts, arrays: Arrays) -> Path:
-        """Keep arrays with the facts they came from."""
+    def save(self, room: str, name: str, facts: Facts, arrays: Arrays) -> None:
+        """Save arrays together with the facts they depend on."""
         from safetensors.numpy import save
 
-        path = self.path(room, name, facts, ".safetensors")
+        path = self.path(room, name, facts)
         path.parent.mkdir(exist_ok=True)
-        told = {"facts": json.dumps(facts, sort_keys=True)}
         tidy = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
         with atomic_write(path) as file:
-            file.write(save(tidy, told))
-        return path
-
-    def read(self, room: str, name: str, facts: Facts) -> Any | None:
-        """The document kept under these facts, or nothing."""
-        path = self.path(room, name, facts, ".json")
-        if not path.is_file():
-            return None
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))["result"]
-        except (ValueError, KeyError, OSError) as error:
-            raise PrismError(f"{path} is damaged ({error}); delete it and run again") from error
-
-    def write(self, room: str, name: str, facts: Facts, result: Any) -> None:
-        """Keep a document with the facts it came from."""
-        path = self.path(room, name, facts, ".json")
-        path.parent.mkdir(exist_ok=True)
-        text = json.dumps({"facts": facts, "result": result}, sort_keys=True, allow_nan=False)
-        with atomic_write(path) as file:
-            file.write(text.encode())
+            file.write(save(tidy, {"facts": json.dumps(facts, sort_keys=True)}))

@@ -1,4 +1,4 @@
-"""``prism bench``: every method on the same noisy clips, and a report."""
+"""``prism bench``: compare every method on the same noisy clips and write a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from prism_audio.bench.study import Findings, Work
+    from prism_audio.bench.trials.study import Findings, Work
 
 
 def command(
@@ -29,56 +29,55 @@ def command(
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Where results are kept; $PRISM_CACHE/bench or a user's folder."),
+        typer.Option(help="Cache folder; $PRISM_CACHE/bench or the user's cache."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: one fold, two places, two SNRs.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that try methods; one for every core.")
+        int | None, typer.Option(min=1, help="Processes that run methods; one for every core.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare PRISM with every other method on clips mixed with noise.
 
-    Clips are mixed and embedded once and kept (never as sound); so is every
-    answer of every method. Stop it when you like: the same command goes on, and
-    once it is done it computes nothing a second time. The report is README.md,
-    with pictures; report.html is the same in one file; results.parquet has the
-    numbers.
+    Clips are mixed and embedded once; embeddings and the labels of every method
+    are kept in a cache (never sound). You can stop at any time: the same command
+    continues, and computes nothing twice. The report is README.md, with pictures;
+    report.html is the same in one file; results.parquet has the numbers.
 
     Example: [bold]prism bench experiments/esc50.toml --data ESC-50
     --backgrounds places -o results[/bold]
     """
-    from prism_audio.bench.ablation import check_specs
-    from prism_audio.bench.assemble import assemble
     from prism_audio.bench.cache import Cache
-    from prism_audio.bench.config import read_experiment
-    from prism_audio.bench.study import embed, investigate
-    from prism_audio.bench.write import write_report
+    from prism_audio.bench.embeddings.assemble import assemble
+    from prism_audio.bench.experiment.reader import read_experiment
+    from prism_audio.bench.report.write import write_report
+    from prism_audio.bench.trials.ablation import check_specs
+    from prism_audio.bench.trials.study import embed, investigate
     from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
-    from prism_audio.encoders.base import load_encoder
+    from prism_audio.encoders.registry import load_encoder
 
-    wanted = read_experiment(experiment)
-    check_specs(wanted.methods)
+    settings = read_experiment(experiment)
+    check_specs(settings.methods)
     store = Cache(cache)
     began = time.monotonic()
-    stopped = "stopped; all that was done is kept: run the same command again to go on"
+    stopped = "stopped; finished work is kept: run the same command again to continue"
     with orderly_stop(stopped), _progress() as progress:
-        encoder = load_encoder(wanted.encoder)
-        bench = assemble(wanted, data, backgrounds, encoder, store, quick)
+        encoder = load_encoder(settings.encoder)
+        bench = assemble(settings, data, backgrounds, encoder, store, quick)
         embedded = embed(bench, _steps(progress))
-        found = investigate(bench, _steps(progress), workers)
-        files = write_report(found, out)
-    took, work = time.monotonic() - began, (embedded, *found.work)
+        findings = investigate(bench, _steps(progress), workers)
+        files = write_report(findings, out)
+    took, work = time.monotonic() - began, (embedded, *findings.work)
     failures: list[tuple[str | Path, str]] = [
-        (f"{failure.method} ({failure.where})", failure.reason) for failure in found.failures
+        (f"{failure.method} ({failure.where})", failure.reason) for failure in findings.failures
     ]
     if as_json:
         say_json(
             {
                 "report": [printable(path) for path in files],
-                "methods": _scores(found),
+                "methods": _scores(findings),
                 "conditions_embedded": embedded.computed,
                 "work": [{**stage._asdict(), "seconds": round(stage.seconds, 1)} for stage in work],
                 "seconds": round(took, 1),
@@ -86,31 +85,31 @@ def command(
             }
         )
     else:
-        for name, score in _scores(found).items():
+        for name, score in _scores(findings).items():
             say(
                 f"{name:34} {100 * score['accuracy']:5.1f} %   macro-F1 {100 * score['macro_f1']:5.1f}"
             )
-        for line in _told(work):
+        for line in _work_lines(work):
             say(line)
         say(f"{printable(files[0])} and {len(files) - 1} more files, in {took:.0f} s")
     end(failures)
 
 
-def _scores(found: Findings) -> dict[str, dict[str, Any]]:
+def _scores(findings: Findings) -> dict[str, dict[str, Any]]:
     """Methods from best to worst, over all conditions."""
-    summary = found.summary
+    summary = findings.summary
     return {
         method: {
             "accuracy": round(summary.mean(method), 4),
             "macro_f1": round(summary.f1(method), 4),
-            "kind": found.kinds[method],
+            "kind": findings.kinds[method],
         }
         for method in sorted(summary.methods, key=summary.mean, reverse=True)
     }
 
 
-def _told(work: Sequence[Work]) -> list[str]:
-    """What was done, stage by stage; the results that were not computed came from the cache."""
+def _work_lines(work: Sequence[Work]) -> list[str]:
+    """One line a stage: how many results were computed; the others came from the cache."""
     return [
         f"{stage.stage:34} {stage.computed:5} of {stage.needed:5} computed in {stage.seconds:6.0f} s"
         for stage in work
@@ -138,7 +137,7 @@ def _progress() -> Progress:
         TextColumn("left"),
         console=console,
         disable=not console.is_terminal,
-        # Jobs take from a millisecond to seconds, so the pace of the last half minute misleads.
+        # Jobs take from a millisecond to seconds, so a short window would mislead.
         speed_estimate_period=600,
     )
 

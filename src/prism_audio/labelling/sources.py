@@ -12,8 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prism_audio.encoders.base import DEFAULT, Encoder, load_encoder
 from prism_audio.encoders.prompts import PromptSet, read_labels
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.encoders.registry import DEFAULT, load_encoder
 from prism_audio.errors import AdapterError, InputError
 from prism_audio.labelling.batch import AnyPath, Batch, embed_batch, kind_of, read_batch
 from prism_audio.labelling.calibration import refuse_other_encoder

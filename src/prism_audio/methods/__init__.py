@@ -1,11 +1,11 @@
-"""Every method that PRISM is compared with, on the same embeddings, under one protocol.
+"""Every method that PRISM is compared with, behind one interface.
 
 >>> from prism_audio.methods import METHODS, Context, make
 >>> fitted = make("tda").fit(E, T)                         # doctest: +SKIP
 >>> fitted.labels, fitted.predict(E_new)                   # doctest: +SKIP
 
-One method a file; each opens with its source and where it deviates. ``denoise`` works on sound before
-the encoder and stands apart.
+One method a file; each header states the source and every deviation from it. ``denoise`` works on
+sound, before the encoder, and is not in the registry.
 """
 
 from prism_audio.methods.base import Context, Fitted, Kind, Method

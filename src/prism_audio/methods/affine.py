@@ -1,11 +1,10 @@
-"""A channel-wise affine map on embeddings, its gradient by hand, and Adam: what TENT and CoNMix train.
+"""Train a channel-wise affine map of embeddings with Adam: shared by TENT and CoNMix.
 
     x_i = gain * e_i + bias / sqrt(d),      l_ic = s <x_i, t_c> / |x_i|
 
-Both methods were made to train the gain and bias of a network's normalisation layers (or more). Seen
-from the embedding this is the nearest thing: the last such layer. The bias is counted in units of
-1 / sqrt(d), the size of an entry of a unit row, so that a step of the optimiser means the same for
-gain and bias and the same as behind a normalisation layer, whose entries have size one.
+Both methods train the gain and bias of a network's normalisation layers (or more). With embeddings
+alone, one such layer behind the encoder is the nearest equivalent. The bias is in units of 1 / sqrt(d),
+the size of an entry of a unit row, so that a step of the optimiser means the same for gain and bias.
 
 With g_ic = dLoss/dl_ic, m_ic = s g_ic / |x_i| and w_i = sum_c g_ic l_ic / |x_i|^2 the chain rule gives
 
@@ -24,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.posterior import CLIP_SCALE, resolve_scale
 
 # dLoss/dlogits from logits, both (N, C)
@@ -33,7 +32,7 @@ LogitGradient = Callable[[Float64], Float64]
 
 @dataclass(frozen=True)
 class Affine:
-    """gain (d,) and bias (d,); also a direction in the space of such maps."""
+    """Gain (d,) and bias (d,) of a map, or of a step between maps."""
 
     gain: Float64
     bias: Float64
@@ -44,7 +43,7 @@ class Affine:
         return cls(np.ones(d), np.zeros(d))
 
     def without(self, coordinates: slice) -> Affine:
-        """The map that these coordinates of an embedding do not enter."""
+        """The map that ignores these coordinates of an embedding."""
         gain = self.gain.copy()
         gain[coordinates] = 0
         return Affine(gain, self.bias)
@@ -96,7 +95,7 @@ class Scores:
         return np.asarray(X / self.lengths(at)[:, None])
 
     def fitted(self, at: Affine) -> Fitted:
-        """The classifier that the map makes: the argmax does not see the length of x."""
+        """The classifier of the mapped rows; the argmax does not depend on their length."""
         return linear_head(self.E, (at.gain * self.T).T, (at.bias * self.unit) @ self.T.T)
 
 
@@ -121,7 +120,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class AffineMethod(RowMethod):
-    """A method that descends a loss of the logits, from the map that changes nothing.
+    """A method that minimises a loss of the logits, starting from the identity map.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class AffineMethod(RowMethod):
     kind = Kind.BLIND
     gradients = True
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         scores = Scores(E, T, resolve_scale(E @ T.T, self.scale))
         return scores.fitted(self.train(scores))
 

@@ -1,11 +1,11 @@
-"""One protocol for everything we compare with: embeddings and prototypes in, labels out.
+"""The interface of every compared method: embeddings and prototypes in, labels out.
 
     fitted = make("tda").fit(E, T)        # E (N, d) unlabelled audio, T (C, d) text
     fitted.labels                         # (N,) the transductive answer: labels of E itself
     fitted.predict(E_new)                 # labels of clips that were not there at calibration
 
-Every method sees the same unit rows. What an oracle may see besides stands in a :class:`Context`;
-every other method ignores it. Nothing here is random.
+Every method sees the same unit rows. An oracle is also given a :class:`Context`; every other method
+ignores it. No method draws random numbers.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Serve = Callable[[Float64], Labels]
 
 
 class Kind(StrEnum):
-    """What a method stands for in a comparison."""
+    """The role of a method in a comparison."""
 
-    BLIND = "blind"  # of the paper's comparison; sees the embeddings alone
+    BLIND = "blind"  # in the paper's comparison; sees the embeddings alone
     ORACLE = "oracle"  # is told what the background is
-    CONTROL = "control"  # too simple to win; shows what a simple cause explains
-    RIVAL = "rival"  # beyond the paper: what a reviewer would ask for
+    CONTROL = "control"  # simple; shows how much a simple cause explains
+    RIVAL = "rival"  # not in the paper's comparison, but a reviewer would ask for it
     OURS = "ours"
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of the place besides its recordings. Only oracles look.
+    """Knowledge of the place besides its recordings, for oracles alone.
 
     Attributes
     ----------
@@ -47,18 +47,15 @@ class Context:
         Embedded prompts about the background; the paper uses three.
     background_audio : (d,) or (n, d) array, optional
         Embeddings of the background alone, without events.
-    class_names : tuple of str
-        The classes in the order of the prototypes.
     """
 
     background_text: Any = None
     background_audio: Any = None
-    class_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a method leaves behind.
+    """A fitted method: labels of its batch, and a classifier for later clips.
 
     Attributes
     ----------
@@ -67,7 +64,7 @@ class Fitted:
     serve : callable, optional
         Unit rows of float64 to labels; None where the method has no answer for unseen clips.
     size : int
-        How many numbers must be kept to serve.
+        How many numbers the classifier keeps.
     dim : int
         Width d of the embeddings.
     """
@@ -83,12 +80,11 @@ class Fitted:
             raise InputError(
                 "this method labels only the clips it was fitted on; fit it on these too"
             )
-        rows, _ = as_rows(E, "E", self.dim)
-        return self.serve(unit_rows(rows).astype(np.float64))
+        return self.serve(checked_units(E, "E", self.dim))
 
 
 class Method(ABC):
-    """What every method has.
+    """A method of the comparison.
 
     Attributes
     ----------
@@ -97,18 +93,15 @@ class Method(ABC):
     origin : str
         The paper it comes from, in one line.
     kind : Kind
-        What it stands for in a comparison.
+        Its role in a comparison.
     gradients : bool
         Whether it descends a gradient.
-    streaming : bool
-        Whether it takes the clips one by one, so that their order matters.
     """
 
     name: ClassVar[str]
     origin: ClassVar[str]
     kind: ClassVar[Kind]
     gradients: ClassVar[bool] = False
-    streaming: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
@@ -117,20 +110,19 @@ class Method(ABC):
     @classmethod
     @abstractmethod
     def parameters(cls) -> tuple[str, ...]:
-        """Names of what its constructor takes."""
+        """Names of the arguments of its constructor."""
 
 
 @dataclass(frozen=True)
-class RowMethod(Method):
-    """A method that works on unit rows of float64; ``fit`` checks and normalises for it.
-
-    Its parameters are the fields of a dataclass, and all of them are positive.
-    """
+class ParameterMethod(Method):
+    """A method whose parameters are the fields of a dataclass; its numbers are all positive."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value, whole = getattr(self, field.name), isinstance(field.default, int)
-            if isinstance(field.default, tuple) or (field.name == "scale" and value == "matched"):
+            if isinstance(field.default, tuple | str) or (
+                field.name == "scale" and value == "matched"
+            ):
                 continue
             number = isinstance(value, int | float | np.number) and 0 < value < np.inf
             if not number or (whole and value != int(value)):
@@ -142,21 +134,28 @@ class RowMethod(Method):
     def parameters(cls) -> tuple[str, ...]:
         return tuple(field.name for field in fields(cls))
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
-        rows, _ = as_rows(E, "E")
-        text, _ = as_rows(T, "T", rows.shape[1])
-        units = unit_rows(rows).astype(np.float64), unit_rows(text).astype(np.float64)
-        return self.adapt(*units, context or Context())
+
+class RowMethod(ParameterMethod):
+    """A method that works on unit rows of float64; ``fit`` checks and normalises for it."""
+
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
+        rows = checked_units(E, "E")
+        return self.adapt(rows, checked_units(T, "T", rows.shape[1]))
 
     @abstractmethod
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
-        """The work of :meth:`fit`; the rows must not be written into."""
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
+        """Fit to unit rows, which must not be changed in place."""
+
+
+def checked_units(X: Any, name: str, width: int | None = None) -> Float64:
+    """Rows (n, d) after all checks, with unit length, as float64."""
+    return unit_rows(as_rows(X, name, width)[0]).astype(np.float64)
 
 
 def linear_head(E: Float, A: Float, b: Float | None = None) -> Fitted:
     """The classifier argmax_c (e A + b)_c, with ``A`` (d, C) and ``b`` (C,), applied to ``E``.
 
-    Most methods end here, whatever they do before: a site is then C vectors and C numbers.
+    Most methods end here, whatever they do before: a place is then C vectors and C numbers.
     """
     d, C = A.shape
     head = np.vstack([A, np.zeros(C) if b is None else b]).astype(np.float64)
@@ -168,7 +167,7 @@ def linear_head(E: Float, A: Float, b: Float | None = None) -> Fitted:
 
 
 def highest(score: Callable[[Float64], Float64]) -> Serve:
-    """Serve the argmax of ``score``, which takes rows (M, d) to (M, C), a block of rows at a time."""
+    """A classifier by the argmax of ``score`` ((M, d) to (M, C)), applied in blocks of rows."""
 
     def serve(X: Float64) -> Labels:
         return np.concatenate([score(X[rows]).argmax(axis=1) for rows in row_blocks(len(X))])

@@ -1,13 +1,13 @@
-"""CoNMix on an affine map: pseudo-labels cleaned by clustering, consistency, full-rank predictions.
+"""CoNMix on an affine map: clustered pseudo-labels, consistency, and predictions of full rank.
 
     Loss = mean_i -log p_i,y_i                      pseudo-labels y from class centroids
          + mean_i KL(p_i || q_i)                    q: the prediction for a damaged copy of the clip
          - |P|_* / N                                nuclear norm of the predictions P (N, C)
 
 over the gain and bias of :mod:`prism_audio.methods.affine`, starting from the identity. Labels are
-found anew in every round from centroids of the mapped clips, weighted by their predictions, as in
-SHOT. The nuclear norm is largest when predictions are sure *and* spread over many classes; its
-gradient is P (P^T P)^(-1/2).
+updated in every round from centroids of the mapped clips, weighted by their predictions, as in SHOT.
+The nuclear norm is largest when predictions are confident *and* spread over many classes; its gradient
+is P (P^T P)^(-1/2).
 
 Source: Kumar et al., "CoNMix for Source-free Single and Multi-target Domain Adaptation", WACV 2023.
 Deviations: one layer behind the encoder instead of the whole encoder (the paper's "millions" of
@@ -62,7 +62,7 @@ class CoNMixAffine(AffineMethod):
                 p = np.exp(log_posterior(scores.logits(at)))
                 whole = scores.gradient(at, partial(label_slope, y=y))
                 copy = scores.gradient(at.without(dropped), partial(consistency_slope, p=p))
-                # What does not enter the damaged copy has no part in its gradient either.
+                # Coordinates that the damaged copy ignores have no part in its gradient.
                 at = adam.step(at, whole + copy.without(dropped))
         return at
 
@@ -76,7 +76,7 @@ def clustered_labels(U: Float64, p: Float64) -> Labels:
 
 
 def label_slope(logits: Float64, y: Labels) -> Float64:
-    """Gradient of the two terms that see the clip as it is."""
+    """Gradient of the two terms of the undamaged clip."""
     return pseudo_slope(logits, y) + rank_slope(logits)
 
 
@@ -96,7 +96,7 @@ def rank_slope(logits: Float64) -> Float64:
     """Gradient of minus the nuclear norm of softmax(logits), divided by N."""
     P = np.exp(log_posterior(logits))
     square, right = linalg.eigh(P.T @ P, check_finite=False)
-    kept = square > RANK_TOLERANCE * square[-1]  # what has no size has no direction either
-    right = right[:, kept]
-    dP = -P @ ((right / np.sqrt(square[kept])) @ right.T) / len(P)
+    numerical = square > RANK_TOLERANCE * square[-1]  # the rest is rounding
+    right = right[:, numerical]
+    dP = -P @ ((right / np.sqrt(square[numerical])) @ right.T) / len(P)
     return np.asarray(P * (dP - np.einsum("ij,ij->i", P, dP)[:, None]))

@@ -1,11 +1,11 @@
-"""ContextDA: subtract from every class what the background alone would score for it. An oracle.
+"""ContextDA, an oracle: subtract from every class score what the background alone would score.
 
     score_ic = <e_i, t_c> - tau b_c,      b_c = mean over background rows k of <k, t_c>,   tau = .5
 
 Source: Acevedo, Rocamora and Fuentes, "Domain Adaptation Method and Modality Gap Impact in Audio-Text
-Models for Prototypical Sound Classification", Interspeech 2025. It has to be told where it is: the
-text form reads prompts that name the background (three, averaged), the audio form is handed the
-embedding of the background without the events.
+Models for Prototypical Sound Classification", Interspeech 2025. It must know the background: the text
+form reads prompts that name it (three, averaged), the audio form gets the embedding of the background
+without the events.
 
 Deviations: the scores are averaged over prompts before they are subtracted, which for one inner
 product is the same as averaging the prompts.
@@ -19,15 +19,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.sphere import unit_rows
-from prism_audio.io.arrays import as_rows
-from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import (
+    Context,
+    Fitted,
+    Kind,
+    ParameterMethod,
+    checked_units,
+    linear_head,
+)
 
 
 @dataclass(frozen=True)
-class _ContextDA(RowMethod):
-    """What both forms share.
+class _ContextDA(ParameterMethod):
+    """The shared part of both forms.
 
     Parameters
     ----------
@@ -41,21 +45,23 @@ class _ContextDA(RowMethod):
     kind = Kind.ORACLE
     needs: ClassVar[str]
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
-        given: Any = getattr(context, self.needs)
-        if given is None:
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
+        rows = checked_units(E, "E")
+        d = rows.shape[1]
+        text = checked_units(T, "T", d)
+        background: Any = getattr(context, self.needs, None)
+        if background is None:
             raise InputError(
                 f"{self.name} is an oracle and needs to know the background: "
-                f"fit(E, T, Context({self.needs}=...)) with rows as wide as E ({E.shape[1]})"
+                f"fit(E, T, Context({self.needs}=...)) with rows as wide as E ({d})"
             )
-        rows, _ = as_rows(np.atleast_2d(given), self.needs, E.shape[1])
-        background = unit_rows(rows).astype(np.float64)
-        return linear_head(E, T.T, -self.tau * (background @ T.T).mean(axis=0))
+        units = checked_units(np.atleast_2d(background), self.needs, d)
+        return linear_head(rows, text.T, -self.tau * (units @ text.T).mean(axis=0))
 
 
 @dataclass(frozen=True)
 class ContextDAText(_ContextDA):
-    """The background is named by prompts."""
+    """The background as text: prompts that name it."""
 
     name = "contextda_text"
     needs = "background_text"
@@ -63,7 +69,7 @@ class ContextDAText(_ContextDA):
 
 @dataclass(frozen=True)
 class ContextDAAudio(_ContextDA):
-    """The background is heard by itself."""
+    """The background as sound: its own embedding."""
 
     name = "contextda_audio"
     needs = "background_audio"

@@ -3,10 +3,9 @@
     E = embed_audio(encoder, [(denoise(samples, rate), rate) for samples in recordings])
 
 Source: Sainburg, Thielk and Gentner, "Finding, visualizing, and quantifying latent structure across
-diverse animal vocal repertoires", PLOS Computational Biology 2020, as the package ``noisereduce``. It
-is what a person would try first, and it works on sound, so it is not in the registry: run any method
-on the embeddings of the cleaned recordings. Deviations: none; the settings are the package's own.
-It is blind: the noise is estimated from the recording itself.
+diverse animal vocal repertoires", PLOS Computational Biology 2020, as the package ``noisereduce``, with
+its own settings: the noise is estimated from the recording itself. It works on sound, so it is not in
+the registry: run any method on the embeddings of the cleaned recordings.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from prism_audio.errors import PrismError
 DITHER = 1e-9
 
 
-def denoise(samples: Any, rate: int, *, stationary: bool = False) -> NDArray[np.float32]:
-    """The recording without what its noise gate takes for noise: mono float32, as long as it was.
+def denoise(samples: Any, rate: int) -> NDArray[np.float32]:
+    """Reduce the noise of a recording by spectral gating: mono float32 of the same length.
 
     Parameters
     ----------
@@ -33,9 +32,6 @@ def denoise(samples: Any, rate: int, *, stationary: bool = False) -> NDArray[np.
         Sound as :func:`prism_audio.audio.arrays.from_array` takes it: any number of channels.
     rate : int
         Samples a second.
-    stationary : bool
-        Whether the noise is taken to be the same from beginning to end. By default the gate follows
-        it, as the package does.
     """
     try:
         reduce_noise = importlib.import_module("noisereduce").reduce_noise
@@ -45,4 +41,4 @@ def denoise(samples: Any, rate: int, *, stationary: bool = False) -> NDArray[np.
         ) from error
     sound = from_array(samples, rate, rate).astype(np.float64)
     sound += DITHER * np.random.default_rng(0).standard_normal(len(sound))
-    return np.asarray(reduce_noise(y=sound, sr=rate, stationary=stationary), dtype=np.float32)
+    return np.asarray(reduce_noise(y=sound, sr=rate), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""A Gaussian for every class with one shrunk covariance, fitted by EM, anchored to the text.
+"""Gaussian mixture by EM: one Gaussian a class, shared shrunk covariance, means anchored to the text.
 
     r_ic  proportional to  pi_c N(e_i; mu_c, S)                  start: softmax(s <e_i, t_c>)
     mu_c  = (sum_i r_ic e_i + kappa a_c) / (sum_i r_ic + kappa)
@@ -6,13 +6,13 @@
     S     = S_W + rho tr(S_W)/d I,       S_W = sum_ic r_ic (e_i - mu_c)(e_i - mu_c)^T / N
     pi_c  = (sum_i r_ic + 1) / (N + C)
 
-The anchors a_c are the text seen from the middle of the audio: positions of prototypes would bring
-the gap between the modalities in as class difference. g is the gain that fits the deviations of the
-first class means to those of the text best. kappa counts as so many clips a class.
+The anchors a_c are the deviations of the text, moved to the mean of the audio: the text's own positions
+would count the modality gap as a difference between classes. g is the gain that best fits the text's
+deviations to those of the first class means. kappa is the weight of an anchor, in clips.
 
 Source: discriminant analysis with a shrunk covariance (Friedman, "Regularized Discriminant Analysis",
-JASA 1989) under EM with a conjugate prior on the means. A rival: the classical way to use unlabelled
-clips, and what PRISM's whitening amounts to without a rotation. It ends as a linear head.
+JASA 1989) under EM with a conjugate prior on the means: the classical way to use unlabelled clips. It
+ends as a linear head.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy import linalg
 
 from prism_audio.geometry.ccvd import NO_SCATTER
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
 
 
@@ -53,7 +53,7 @@ class GaussianEM(RowMethod):
     origin = "Friedman, JASA 1989, under EM with text anchors"
     kind = Kind.RIVAL
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         cosines = E @ T.T
         R = np.exp(log_posterior(resolve_scale(cosines, self.scale) * cosines))
         anchors, gram = text_anchors(E, T, R), E.T @ E

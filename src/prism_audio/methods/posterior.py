@@ -1,15 +1,14 @@
-"""Cosines as probabilities: the softmax over classes, its entropy, and its temperature.
+"""Class probabilities from cosines: softmax, entropy, and the scale (inverse temperature).
 
     p_ic = exp(s <e_i, t_c>) / sum_k exp(s <e_i, t_k>),      H_i = -sum_c p_ic log p_ic / log C
 
-The scale s (one over the temperature) belongs to the encoder: contrastive training of CLIP drives it
-to 100, and the methods made for CLIP take that as given. It means something only together with how
-far the cosines of an encoder spread over the classes. Where they spread ten times as far, s = 100
-makes every posterior a vertex: entropies vanish, and all that weighs confidence against confidence
-sees none. ``"matched"`` therefore asks for the scale at which the median clip of the batch has an
-entropy of :data:`TYPICAL_ENTROPY`. It does not change when all cosines are multiplied by a number or
-shifted by one, so it can be used with any encoder. The price: a batch that really is unsure is given
-the confidence of any other.
+The scale s belongs to the encoder: CLIP learns s = 100, and methods made for CLIP assume it. Its effect
+depends on how far the cosines of an encoder spread over the classes. Where they spread ten times as
+far, every posterior at s = 100 is certain, and methods that weigh confidences see no difference.
+``"matched"`` therefore takes the scale at which the median clip of the batch has an entropy of
+:data:`TYPICAL_ENTROPY`. It does not change when all cosines are multiplied by a number or shifted by
+one, so it works with any encoder. The cost: a batch that really is uncertain gets the confidence of any
+other.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ PAPER = "Shukla et al., PRISM, CIKM 2026"
 
 
 class Prism(Method):
-    """The recommended preset, guarded: where a batch cannot carry a correction it stays zero-shot.
+    """The recommended preset, with its guard: a batch without enough evidence stays zero-shot.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Prism(Method):
     def parameters(cls) -> tuple[str, ...]:
         return tuple(PRISM().get_params())
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
         model = PRISM(**self.arguments).fit(E, prototypes=T)
         adapter = model.adapter_
         A, b = adapter.fold()

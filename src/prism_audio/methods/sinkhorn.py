@@ -1,4 +1,4 @@
-"""Class-prior balancing by Sinkhorn's iterations: every class gets its share of the clips.
+"""Class balancing by Sinkhorn iterations: every class gets an equal share of the clips.
 
     P_ic proportional to exp(s <e_i, t_c> + v_c),   v such that sum_i P_ic = N / C for every c
 
@@ -6,9 +6,9 @@ with rows that sum to one. Only the biases v are learnt: y_i = argmax_c <e_i, t_
 
 Source: Cuturi, "Sinkhorn Distances", NeurIPS 2013; as a balancing of pseudo-labels Asano et al.,
 "Self-labelling via simultaneous clustering and representation learning", ICLR 2020. A control: it
-shows how much of a gain is the repair of classes that are predicted too often. It is told, in effect,
-that classes are equally frequent, which holds in the benchmarks and seldom outside. Deviations: the
-entropic regularisation is the encoder's own scale s; worked in logarithms.
+shows how much of a gain comes from classes that are predicted too often. It assumes equally frequent
+classes, which holds in benchmarks and seldom outside. Deviations: the entropic regularisation is the
+encoder's own scale s; computed in logarithms.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
 
 
@@ -44,7 +44,7 @@ class Sinkhorn(RowMethod):
     origin = "Cuturi, NeurIPS 2013; Asano et al., ICLR 2020"
     kind = Kind.CONTROL
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         cosines = E @ T.T
         s = resolve_scale(cosines, self.scale)
         v = balancing_bias(s * cosines, self.iterations, self.tolerance)
@@ -57,7 +57,7 @@ def balancing_bias(logits: Float64, iterations: int, tolerance: float) -> Float6
     v = np.zeros(C)
     for _ in range(iterations):
         log_p = log_posterior(logits + v)
-        # A class without any mass would have the logarithm of zero: its largest entry comes off first.
+        # The largest entry is subtracted first: a class without mass would need the logarithm of zero.
         top = log_p.max(axis=0)
         surplus = top + np.log(np.exp(log_p - top).sum(axis=0)) - np.log(N / C)
         v -= surplus

@@ -1,4 +1,4 @@
-"""StatA-like: a Gaussian mixture that stays near the text where there are few clips.
+"""StatA: a Gaussian mixture that stays near the text where there are few clips.
 
     minimise  - sum_ic z_ic log N(e_i; mu_c, diag(v)) - sum_ij w_ij <z_i, z_j> / 2
               + sum_i KL(z_i || p_i) + alpha sum_c KL(N(t_c, diag(v_0)) || N(mu_c, diag(v)))
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.neighbours import graph, nearest
 from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
 
@@ -57,7 +57,7 @@ class StatA(RowMethod):
     origin = "Zanella et al., StatA, CVPR 2025"
     kind = Kind.RIVAL
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         cosines = E @ T.T
         s = resolve_scale(cosines, self.scale)
         log_text = log_posterior(s * cosines)

@@ -1,4 +1,4 @@
-"""SubTTA in embedding space: carry the principal subspace of the audio onto that of the text.
+"""SubTTA in embedding space: rotate the principal subspace of the audio onto that of the text.
 
     U_t = right singular vectors of T without the first,   U_a = as many principal axes of E - mean(E)
     O   = polar factor of U_a^T U_t
@@ -14,8 +14,7 @@ Source: Zeng et al., "Subspace Alignment for Vision-Language Model Test-time Ada
 Deviations: the published method lowers the chordal distance by gradients on the normalisation layers
 of the encoder and adds another method's loss on top. With embeddings alone there are no layers; here
 the minimum over rotations is reached in closed form, and nothing is added. The subspaces have all
-C - 1 dimensions that the text offers; fewer were tried on the clips on which the bench judges it, and
-the fewer the worse.
+C - 1 dimensions of the text.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import numpy as np
 from scipy import linalg
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 
 # Directions of less than this fraction of the largest singular value are rounding.
 RANK_TOLERANCE = 1e-8
@@ -47,7 +46,7 @@ class SubTTA(RowMethod):
     origin = "Zeng et al., 2026, in embedding space"
     kind = Kind.BLIND
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         mean = E.mean(axis=0)
         U_t, U_a = principal_axes(T, skip=1), principal_axes(E - mean)
         k = min(U_t.shape[1], U_a.shape[1])

@@ -1,18 +1,18 @@
-"""TDA, the training-free dynamic adapter, as published: a stream fills two small caches.
+"""TDA, the training-free dynamic adapter, as published: a stream of clips fills two small caches.
 
     positive:  + alpha sum_k exp(-beta (1 - <e, k>)) onehot(y_k)         alpha = 2,    beta = 5
     negative:  - alpha sum_k exp(-beta (1 - <e, k>)) [lo < p_k < hi]     alpha = .117, beta = 1
     logits  =  s <e, t_c> + positive - negative
 
-Every clip is put into the caches first and scored with them then. The positive cache keeps for every
-predicted class the 3 features of the lowest entropy. The negative one keeps 2 for every class among
-the clips whose entropy lies between .2 and .5 of its maximum; its value says which classes such an
-unsure clip probably is *not*: those of a probability between .03 and 1.
+Every clip first enters the caches and is then scored with them. The positive cache keeps for every
+predicted class the 3 clips of lowest entropy. The negative cache keeps 2 for every class among the
+clips whose entropy lies between .2 and .5 of its maximum; its value marks the classes that such a clip
+probably is *not*: those of a probability between .03 and 1.
 
 Source: Karmanov et al., "Efficient Test-Time Adaptation of Vision-Language Models", CVPR 2024.
 Deviations: one view of a clip, where the paper averages augmented views of an image; one setting for
-all data. It is a stream: the order of the clips changes the labels. ``predict`` freezes the caches as
-the stream left them.
+all data. The order of the clips changes the labels. ``predict`` uses the caches as they are after the
+last clip.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, highest
+from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
 from prism_audio.methods.posterior import CLIP_SCALE, entropy, log_posterior, resolve_scale
 
 
 class Cache:
-    """For each of ``C`` classes up to ``shots`` keys (d,) with values (C,), the surest ones."""
+    """For each of ``C`` classes the ``shots`` most confident clips: keys (d,) with values (C,)."""
 
     def __init__(self, C: int, shots: int, d: int, alpha: float, beta: float) -> None:
         self.alpha, self.beta = alpha, beta
@@ -36,7 +36,7 @@ class Cache:
         self.values = np.zeros((C, shots, C))  # zero where a place is free: it adds nothing
 
     def offer(self, c: int, key: Float64, value: Float64, h: float) -> None:
-        """Keep the clip if its class has a free place or one that is less sure."""
+        """Keep the clip if its class has a free place or a less confident clip."""
         worst = int(self.entropies[c].argmax())
         if h < self.entropies[c, worst]:
             self.entropies[c, worst] = h
@@ -52,7 +52,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class TDA(RowMethod):
-    """Streaming caches of sure and unsure clips.
+    """Caches of confident and uncertain clips, filled clip by clip.
 
     Parameters
     ----------
@@ -81,9 +81,8 @@ class TDA(RowMethod):
     name = "tda"
     origin = "Karmanov et al., CVPR 2024"
     kind = Kind.BLIND
-    streaming = True
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         (C, d), N = T.shape, len(E)
         cosines = E @ T.T
         s = resolve_scale(cosines, self.scale)

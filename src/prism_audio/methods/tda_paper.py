@@ -7,11 +7,9 @@ make the cache of each class in the next one, with weights w_k = kappa_k / (sum 
 
 Source: the PRISM paper's description of its baseline ("a confidence-weighted key-value cache
 adaptation method, alpha = 0.5, 3 rounds"), after Karmanov et al., CVPR 2024. Deviations: the paper
-prints no more than that. The places for a class (3) and the sharpness (5) are TDA's. There is no
-negative cache, since none is mentioned. The batch is taken at once, so its order does not matter.
-Logits and confidences are plain cosines, as everywhere in the paper, with no softmax scale before
-them. Scales of 3 to 100 were tried on the clips on which the bench judges it: 3 is a little better, the
-larger ones ever closer to zero-shot. Nothing in the paper speaks for 3.
+prints no more than that. The size of the cache of a class (3) and the sharpness (5) are TDA's. There
+is no negative cache, since none is mentioned. The batch is taken at once, so its order does not matter.
+Logits and confidences are plain cosines, as everywhere in the paper, with no softmax scale before them.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import numpy as np
 
 from prism_audio.geometry.sphere import Labels
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, highest
+from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class TDAPaper(RowMethod):
     origin = "the PRISM paper's run of Karmanov et al., CVPR 2024"
     kind = Kind.BLIND
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         keys, values = E[:0], np.zeros((0, len(T)))
 
         def score(X: Float64) -> Float64:
@@ -55,14 +53,14 @@ class TDAPaper(RowMethod):
 
         for _ in range(self.rounds):
             scores = score(E)
-            kept = surest(scores, self.shots)
-            keys, values = E[kept], class_weights(scores[kept])
+            members = surest(scores, self.shots)
+            keys, values = E[members], class_weights(scores[members])
         serve = highest(score)
         return Fitted(serve(E), T.shape[1], serve, T.size + keys.size + len(keys))
 
 
 def surest(scores: Float64, shots: int) -> Labels:
-    """Rows of the ``shots`` highest scores in every predicted class, class after class."""
+    """Rows with the ``shots`` highest scores in every predicted class, class after class."""
     y = scores.argmax(axis=1)
     by_class = np.lexsort((-scores.max(axis=1), y))
     first = np.searchsorted(y[by_class], y[by_class])
@@ -70,7 +68,7 @@ def surest(scores: Float64, shots: int) -> Labels:
 
 
 def class_weights(scores: Float64) -> Float64:
-    """Every row's confidence at its class (M, C), as a share of its class's; none if not positive."""
+    """Weight (M, C) of every row in its class: its share of the class's positive confidence."""
     values = np.zeros_like(scores)
     rows = np.arange(len(scores))
     values[rows, scores.argmax(axis=1)] = np.maximum(scores.max(axis=1), 0)

@@ -1,4 +1,4 @@
-"""TENT on an affine map: make every prediction surer, by gradient.
+"""TENT on an affine map: minimise the entropy of the predictions by gradient.
 
     Loss = mean_i H(softmax(logits_i)),     dLoss/dlogit_ic = -p_ic (log p_ic + H_i) / N
 

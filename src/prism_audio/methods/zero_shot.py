@@ -1,4 +1,4 @@
-"""Zero-shot: the nearest prototype, nothing adapted. The line every method has to beat.
+"""Zero-shot classification: the nearest text prototype, without adaptation.
 
     y_i = argmax_c <e_i, t_c>
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 
 
 @dataclass(frozen=True)
@@ -22,5 +22,5 @@ class ZeroShot(RowMethod):
     origin = "Wu et al., LAION-CLAP, ICASSP 2023"
     kind = Kind.CONTROL
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         return linear_head(E, T.T)

@@ -1,11 +1,11 @@
-"""ZLaP: let labels flow from the text along a graph of nearest neighbours.
+"""ZLaP: label propagation from the texts along a graph of nearest neighbours.
 
     nodes: C texts and N clips;   w_ij = max(<i, j>, 0)^gamma between neighbours
     S = D^(-1/2) (W + W^T) D^(-1/2),     (I - alpha S) Z = Y,     y_i = argmax_c Z_ic
 
 Y has a one for every text at its own class. Every clip is linked to its k nearest clips and,
-separately, to its k nearest texts: in one search the gap between modalities would leave out all
-texts. Texts are not linked to each other.
+separately, to its k nearest texts: one search would find no texts because of the modality gap. Texts
+are not linked to each other.
 
 Source: Stojnic, Kalantidis and Tolias, "Label Propagation for Zero-shot Classification with
 Vision-Language Models", CVPR 2024 (k = 5, gamma = 5, alpha = .3 as in its example). Deviations: an
@@ -24,7 +24,7 @@ from scipy.sparse.linalg import cg
 from prism_audio.errors import InputError
 from prism_audio.geometry.sphere import Labels
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Context, Fitted, Kind, RowMethod
+from prism_audio.methods.base import Fitted, Kind, RowMethod
 from prism_audio.methods.neighbours import graph, nearest
 
 # Of the residual of the linear system, relative to its right-hand side.
@@ -58,7 +58,7 @@ class ZLaP(RowMethod):
         if self.alpha >= 1:
             raise InputError(f"zlap: alpha={self.alpha!r}; wanted a number below 1")
 
-    def adapt(self, E: Float64, T: Float64, context: Context) -> Fitted:
+    def adapt(self, E: Float64, T: Float64) -> Fitted:
         C, d = T.shape
         to_nodes = self._links(E, E, T, itself=True)
         W = sparse.vstack([sparse.csr_array((C, C + len(E))), to_nodes]).tocsr()
@@ -87,6 +87,6 @@ def propagate(W: sparse.csr_array, Y: Float64, alpha: float) -> Float64:
 
 
 def label(Z: Float64, cosines: Float64) -> Labels:
-    """argmax of ``Z``; a clip that no label has reached keeps its nearest text."""
+    """argmax of ``Z``; a clip that no label has reached gets its nearest text."""
     reached = Z.max(axis=1) > 0
     return np.asarray(np.where(reached, Z.argmax(axis=1), cosines.argmax(axis=1)))

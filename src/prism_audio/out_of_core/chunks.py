@@ -16,7 +16,7 @@ from prism_audio.geometry.products import BLOCK_ROWS, row_blocks
 from prism_audio.geometry.source import Notes, RowSource, ScanResult, Work, merge
 from prism_audio.geometry.sphere import Mask, unit_rows
 from prism_audio.io.arrays import refuse_non_finite, regrouped
-from prism_audio.io.row_files import Held, RowTable
+from prism_audio.io.matrices import MemoryRows, RowTable, flat_copy
 from prism_audio.io.types import Float
 
 # 8 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
@@ -134,7 +134,8 @@ def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunk
         Rows a chunk; memory grows with it, the result does not change.
     """
     if not isinstance(table, RowTable):
-        table = RowTable([Held(table)])
+        table = RowTable([MemoryRows(table)])
+    table = flat_copy(table)
     bounds = cut(table.shape[0], rows)
     return gathered(table, bounds, [look(table, *bound) for bound in bounds])
 

@@ -18,7 +18,7 @@ import numpy as np
 from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Notes, ScanResult, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
-from prism_audio.io.row_files import RowTable
+from prism_audio.io.matrices import RowTable
 from prism_audio.out_of_core.chunks import Chunks, ChunkSpan, cut, gathered, look
 from prism_audio.out_of_core.cluster import connect
 

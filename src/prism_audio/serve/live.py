@@ -17,7 +17,7 @@ from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from prism_audio.audio.capture import FORMATS, pcm_blocks
-from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
+from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.errors import AudioError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.listener import Listener, Pace

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.model.adapter import Adapter

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.model.adapter import Adapter

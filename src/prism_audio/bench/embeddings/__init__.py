@@ -1,0 +1,1 @@
+"""Embeddings of a dataset under every condition of an experiment."""

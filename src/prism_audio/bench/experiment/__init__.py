@@ -1,0 +1,1 @@
+"""Experiments: the TOML file, its conditions and its protocols."""

@@ -1,0 +1,1 @@
+"""Write the report of an experiment: tables, pictures, sentences."""

@@ -1,0 +1,1 @@
+"""Run methods on embeddings and score the labels they give."""

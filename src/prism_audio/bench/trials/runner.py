@@ -1,0 +1,235 @@
+"""Run methods on embeddings: jobs that adapt and label, in parallel, each computed once and cached."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.bench.cache import Arrays, Cache, Facts, array_digest, digest
+from prism_audio.bench.code_digest import code_digest
+from prism_audio.bench.embeddings.assemble import Bench
+from prism_audio.bench.embeddings.studio import Progress, no_progress
+from prism_audio.bench.experiment.conditions import CLEAN, Condition
+from prism_audio.bench.experiment.experiment import Spec
+from prism_audio.bench.experiment.protocols import Case
+from prism_audio.bench.trials.ablation import method_of
+from prism_audio.errors import PrismError
+from prism_audio.io.runtime import usable_cores
+from prism_audio.methods import Context, Kind
+
+ROOM = "answers"
+# Raised when the same facts would give other answers.
+_VERSION = 1
+
+Labels = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method on cases that adapt to the same condition.
+
+    ``files`` are the embeddings of all conditions of the cases.
+    """
+
+    spec: Spec
+    cases: tuple[Case, ...]
+    files: dict[Condition, Path]
+    context: Context | None
+    facts: Facts
+    name: str
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """Labels that a method gave to clips.
+
+    Attributes
+    ----------
+    method : str
+        Label of the method.
+    case : Case
+        The clips it adapted to.
+    tested : Condition
+        The condition of the clips.
+    rows, labels : (M,) arrays
+        Numbers of the clips, and their labels.
+    fit_ms : float
+        Milliseconds of the calibration; other work on the machine may have slowed it.
+    """
+
+    method: str
+    case: Case
+    tested: Condition
+    rows: NDArray[np.int64]
+    labels: Labels
+    fit_ms: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that failed, and why."""
+
+    method: str
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of jobs, and how many of them had to be computed."""
+
+    answers: list[JobResult]
+    failures: list[Failure]
+    computed: int
+
+
+def plan(bench: Bench, specs: Sequence[Spec], cases: Iterable[Case]) -> list[Job]:
+    """Jobs for all methods and cases; oracles have none without background."""
+    jobs = []
+    text = array_digest(bench.text)
+    methods = [(spec, method_of(spec)) for spec in specs]
+    for condition, group in groupby(cases, lambda case: case.condition):
+        members = tuple(group)
+        conditions = {condition, *(test.condition for case in members for test in case.tests)}
+        files = {
+            there: bench.studio.path(there) for there in sorted(conditions, key=lambda c: c.name)
+        }
+        shape = [_case_facts(case, files) for case in members]
+        place = condition.background
+        for spec, method in methods:
+            context = None
+            if method.kind is Kind.ORACLE:
+                if place == CLEAN:
+                    continue
+                context = bench.context(place)
+            facts = {
+                "version": _VERSION,
+                "method": spec.name,
+                "params": spec.params,
+                "code": code_digest(type(method).__module__),
+                "text": text,
+                "context": _context_facts(context),
+                "cases": digest(shape),
+            }
+            name = f"{members[0].protocol}-{condition.name}-{spec.name}"
+            jobs.append(Job(spec, members, files, context, facts, name))
+    return jobs
+
+
+def run(
+    bench: Bench, jobs: Sequence[Job], workers: int | None = None, progress: Progress = no_progress
+) -> Outcome:
+    """Run the jobs that are not in the cache; ``progress`` counts all of them."""
+    cache = bench.studio.cache
+    results: dict[int, Arrays] = {}
+    waiting = []
+    for number, job in enumerate(jobs):
+        arrays = cache.load(ROOM, job.name, job.facts)
+        if arrays is None:
+            waiting.append(number)
+        else:
+            results[number] = arrays
+            progress(1)
+    failures = []
+    for number, result in _results(bench, jobs, waiting, workers or usable_cores()):
+        if isinstance(result, str):
+            job = jobs[number]
+            where = f"{job.cases[0].protocol}, {job.cases[0].condition.name}"
+            failures.append(Failure(job.spec.label, where, result))
+        else:
+            results[number] = result
+        progress(1)
+    answers = [
+        answer for number in sorted(results) for answer in _answers(jobs[number], results[number])
+    ]
+    return Outcome(answers, failures, len(waiting))
+
+
+def _results(
+    bench: Bench, jobs: Sequence[Job], waiting: list[int], workers: int
+) -> Iterator[tuple[int, Arrays | str]]:
+    folder = bench.studio.cache.folder
+    if workers == 1 or len(waiting) < 2:
+        for number in waiting:
+            yield number, _do(folder, bench.text, jobs[number])
+        return
+    # Not forked: a copy of a process with running threads can hang.
+    spawned = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=spawned)
+    try:
+        # The longest first, so that no core runs one of them alone at the end.
+        order = sorted(waiting, key=lambda number: -len(jobs[number].cases))
+        futures = {pool.submit(_do, folder, bench.text, jobs[number]): number for number in order}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _do(folder: Path, text: NDArray[np.float32], job: Job) -> Arrays | str:
+    """The labels of a job, concatenated, and milliseconds; or the reason why it failed."""
+    from threadpoolctl import threadpool_limits
+
+    method = method_of(job.spec)
+    labels, milliseconds = [], []
+    try:
+        # One thread: all cores run jobs, and sums must not depend on how they are split.
+        with threadpool_limits(1):
+            for case in job.cases:
+                E = _embedding(job.files[case.condition])[case.rows]
+                began = time.perf_counter()
+                fitted = method.fit(E, text, job.context)
+                milliseconds.append(1000 * (time.perf_counter() - began))
+                if not case.tests:
+                    labels.append(fitted.labels)
+                for test in case.tests:
+                    labels.append(fitted.predict(_embedding(job.files[test.condition])[test.rows]))
+    except (PrismError, ValueError, np.linalg.LinAlgError) as error:
+        return str(error)
+    arrays: Arrays = {
+        "labels": np.concatenate(labels).astype(np.int16),
+        "fit_ms": np.array(milliseconds, np.float32),
+    }
+    Cache(folder).save(ROOM, job.name, job.facts, arrays)
+    return arrays
+
+
+@lru_cache(maxsize=64)
+def _embedding(path: Path) -> NDArray[np.float32]:
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return np.asarray(file.get_tensor("embedding"), np.float32)
+
+
+def _answers(job: Job, arrays: Arrays) -> Iterator[JobResult]:
+    at = 0
+    for case, fit_ms in zip(job.cases, arrays["fit_ms"], strict=True):
+        for test in case.tests or (case,):
+            labels = arrays["labels"][at : at + len(test.rows)]
+            at += len(test.rows)
+            name = job.spec.label
+            yield JobResult(name, case, test.condition, test.rows, labels, float(fit_ms))
+
+
+def _case_facts(case: Case, files: dict[Condition, Path]) -> list[str]:
+    """The files are named by a hash of everything their content depends on."""
+    parts = [files[case.condition].name, array_digest(case.rows)]
+    for test in case.tests:
+        parts += [files[test.condition].name, array_digest(test.rows)]
+    return parts
+
+
+def _context_facts(context: Context | None) -> list[str]:
+    if context is None:
+        return []
+    return [array_digest(context.background_text), array_digest(context.background_audio)]

@@ -1,0 +1,179 @@
+"""Run a whole experiment: embed, run the methods, take PRISM apart, measure rank and cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from prism_audio.bench.embeddings.assemble import Bench
+from prism_audio.bench.embeddings.studio import Progress
+from prism_audio.bench.experiment.conditions import CLEAN, Condition
+from prism_audio.bench.experiment.experiment import Spec
+from prism_audio.bench.experiment.protocols import Case, cases
+from prism_audio.bench.trials.ablation import ABLATION, sensitivity_specs
+from prism_audio.bench.trials.cost import Cost, measure
+from prism_audio.bench.trials.runner import Failure, Job, JobResult, plan, run
+from prism_audio.bench.trials.spectrum import Energy, energy, references
+from prism_audio.bench.trials.summary import TransductiveSummary
+from prism_audio.methods import METHODS
+
+# Takes the name of a stage and its number of steps; returns the function that counts them.
+Steps = Callable[[str, int], Progress]
+
+
+class Work(NamedTuple):
+    """A stage: how many of its results had to be computed; the others were in the cache."""
+
+    stage: str
+    computed: int
+    needed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of an experiment.
+
+    Attributes
+    ----------
+    bench : Bench
+        The experiment and its data.
+    answers : list of JobResult
+        Labels by every method under every protocol.
+    summary : TransductiveSummary
+        Scores of the transductive protocol.
+    kinds : dict
+        The role of each method in the comparison.
+    ablation : TransductiveSummary, optional
+        Scores of PRISM's variants.
+    sensitivity : dict
+        Accuracy by parameter and value.
+    shifts, references : lists of Energy
+        Spectra of what the noise does, and the spectra to compare them with.
+    costs : dict
+        Times and sizes by method.
+    failures : list of Failure
+        Jobs that failed.
+    work : tuple of Work
+        The stages, and what was computed in each.
+    """
+
+    bench: Bench
+    answers: list[JobResult]
+    summary: TransductiveSummary
+    kinds: dict[str, str]
+    ablation: TransductiveSummary | None = None
+    sensitivity: dict[str, dict[float, float]] = field(default_factory=dict)
+    shifts: list[Energy] = field(default_factory=list)
+    references: list[Energy] = field(default_factory=list)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    work: tuple[Work, ...] = ()
+
+
+def embed(bench: Bench, steps: Steps) -> Work:
+    """Make the embeddings that the cache lacks."""
+    began = time.monotonic()
+    conditions = bench.experiment.conditions()
+    for front in bench.experiment.fronts:
+        conditions += bench.experiment.typical(front)
+    missing = [c for c in conditions if not bench.studio.path(c).is_file()]
+    if missing:
+        progress = steps("embedding clips", len(missing) * len(bench.data))
+        for condition in missing:
+            bench.studio.embedding(condition, progress)
+    return Work("embedding clips", len(missing), len(conditions), time.monotonic() - began)
+
+
+def investigate(bench: Bench, steps: Steps, workers: int | None = None) -> Findings:
+    """Run every method under every protocol, and the studies that the experiment names."""
+    return _Study(bench, steps, workers).findings()
+
+
+class _Study:
+    """One run of an experiment; collects failures and work of its stages."""
+
+    def __init__(self, bench: Bench, steps: Steps, workers: int | None) -> None:
+        self.bench, self.steps, self.workers = bench, steps, workers
+        self.failures: list[Failure] = []
+        self.work: list[Work] = []
+
+    def findings(self) -> Findings:
+        experiment, bench = self.bench.experiment, self.bench
+        jobs = plan(bench, experiment.methods, self._cases("transductive"))
+        for front in experiment.fronts:
+            treated = _transductive(bench, experiment.typical(front))
+            jobs += plan(bench, experiment.focus_methods(), treated)
+        for protocol in experiment.protocols:
+            if protocol != "transductive":
+                jobs += plan(bench, experiment.focus_methods(), self._cases(protocol))
+        answers = self._run(jobs, "running methods")
+        kinds = {spec.label: str(METHODS[spec.name].kind) for spec in experiment.methods}
+        findings = Findings(bench, answers, self._summary(answers), kinds)
+        if "ablation" in experiment.studies:
+            findings = replace(findings, ablation=self._variants(ABLATION, "ablation"))
+        if "sensitivity" in experiment.studies:
+            findings = replace(findings, sensitivity=self._sensitivity())
+        if "spectrum" in experiment.studies and experiment.clean and experiment.recipe.snrs:
+            shifts, known = self._spectrum()
+            findings = replace(findings, shifts=shifts, references=known)
+        if "cost" in experiment.studies:
+            findings = replace(findings, costs=self._costs())
+        return replace(findings, failures=self.failures, work=tuple(self.work))
+
+    def _cases(self, protocol: str) -> list[Case]:
+        experiment = self.bench.experiment
+        return cases(protocol, self.bench.clips, experiment.conditions(), experiment.typical())
+
+    def _run(self, jobs: Sequence[Job], stage: str) -> list[JobResult]:
+        began = time.monotonic()
+        outcome = run(self.bench, jobs, self.workers, self.steps(stage, len(jobs)))
+        self.failures += outcome.failures
+        self.work.append(Work(stage, outcome.computed, len(jobs), time.monotonic() - began))
+        return outcome.answers
+
+    def _summary(self, answers: Iterable[JobResult]) -> TransductiveSummary:
+        bench = self.bench
+        classes = len(bench.data.classes)
+        return TransductiveSummary(answers, bench.clips.truth, bench.sources, classes)
+
+    def _variants(self, specs: Sequence[Spec], stage: str) -> TransductiveSummary:
+        """Each place once; without noise the clean clips."""
+        typical = self.bench.experiment.typical()
+        noisy = [condition for condition in typical if condition.background != CLEAN]
+        jobs = plan(self.bench, specs, _transductive(self.bench, noisy or typical))
+        return self._summary(self._run(jobs, stage))
+
+    def _sensitivity(self) -> dict[str, dict[float, float]]:
+        trials = sensitivity_specs()
+        summary = self._variants([spec for _, _, spec in trials], "sensitivity")
+        scores: dict[str, dict[float, float]] = {}
+        for name, value, spec in trials:
+            if spec.label in summary.methods:
+                scores.setdefault(name, {})[value] = summary.mean(spec.label)
+        return scores
+
+    def _spectrum(self) -> tuple[list[Energy], list[Energy]]:
+        experiment, studio = self.bench.experiment, self.bench.studio
+        snr = min(experiment.recipe.snrs, key=abs)
+        progress = self.steps("singular values", len(experiment.places) + 1)
+        clean = studio.embedding(Condition(CLEAN, CLEAN))
+        known = references(clean, experiment.recipe.seed)
+        progress(1)
+        shifts = []
+        for place in experiment.places:
+            shifts.append(energy(place, studio.embedding(Condition(place, snr)) - clean))
+            progress(1)
+        return shifts, known
+
+    def _costs(self) -> dict[str, Cost]:
+        specs, began = self.bench.experiment.methods, time.monotonic()
+        costs, measured = measure(self.bench, specs, self.steps("timing", len(specs)))
+        self.work.append(Work("timing", measured, len(costs), time.monotonic() - began))
+        return costs
+
+
+def _transductive(bench: Bench, conditions: Sequence[Condition]) -> list[Case]:
+    return cases("transductive", bench.clips, conditions, ())
