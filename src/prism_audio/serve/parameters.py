@@ -50,6 +50,13 @@ Threshold = Annotated[
 Rate = Annotated[int, Query(ge=LOWEST_RATE, le=HIGHEST_RATE, description="Hz of raw samples.")]
 Format = Annotated[PcmForm, Query(description="Form of raw samples.")]
 Channels = Annotated[int, Query(ge=1, le=32, description="Channels of raw samples, interleaved.")]
+TakeWeaker = Annotated[
+    bool, Query(description="Use the result even if it is weaker than the correction in use.")
+]
+NewName = Annotated[str, Query(pattern=NAME, description="The new name.", examples=["yard"])]
+Version = Annotated[
+    int, Query(ge=0, le=10**6, description="A version of the site; 0 is plain zero-shot.")
+]
 Preset = Annotated[
     Literal["default", "paper", "released"], Query(description="The parameters of the calibration.")
 ]

@@ -105,6 +105,7 @@ class Service:
         for pool in (self._decoders, self._background):
             pool.shutdown(cancel_futures=True)
         self.queue.close()
+        self.sites.close()
 
     async def labeller(self, site: Site, labels: str | None, deadline: Deadline) -> Labeller:
         """The labeller of a site, with other labels where a client sent some."""
@@ -125,7 +126,7 @@ class Service:
         return await self._each(recordings, work, self._decoders, lambda: None)
 
     async def calibrate(
-        self, job: Job, upload: Upload, words: Vocabulary, preset: str
+        self, job: Job, upload: Upload, words: Vocabulary, preset: str, take_weaker: bool
     ) -> CalibrationResult:
         """The work of a job whose recordings were uploaded."""
         work = partial(
@@ -152,7 +153,7 @@ class Service:
             self.encoder.id,
             self.encoder.fingerprint,
         )
-        return await self.calibrate_batch(job, batch, words, preset, errors)
+        return await self.calibrate_batch(job, batch, words, preset, take_weaker, errors)
 
     async def calibrate_batch(
         self,
@@ -160,6 +161,7 @@ class Service:
         batch: Batch,
         words: Vocabulary,
         preset: str,
+        take_weaker: bool,
         errors: Sequence[ApiError] = (),
     ) -> CalibrationResult:
         """The work of a job from its embeddings on."""
@@ -172,10 +174,13 @@ class Service:
                 batch, words, place=job.site, preset=preset, folder=Path(folder)
             )
         job.begin("storing")
-        site = Site(job.site, adapter)
-        await asyncio.to_thread(self.sites.put, site)
+        put = partial(self.sites.put, take_weaker=take_weaker)
+        site = await asyncio.to_thread(put, Site(job.site, adapter), "calibration")
+        version = site.history.versions[-1].version
         return CalibrationResult(
             site=site.summary(self.encoder),
+            version=version,
+            taken=version == site.history.in_use,
             clips=len(batch),
             skipped=[FailedRecording.of(error) for error in errors],
             **dict(report),
@@ -226,7 +231,7 @@ class Service:
     def _zero_shot_site(self) -> Site:
         labels = read_labels(self.settings.labels or DEFAULT_LABELS)
         words = self.label_vectors.vocabulary(labels, self.label_vectors.prompts(None))
-        return Site("default", words.adapter(), calibrated=False)
+        return Site("default", words.adapter())
 
 
 def _load_encoder(settings: ServiceSettings, adapters: Sequence[Adapter]) -> Encoder:

@@ -33,6 +33,7 @@ class Store extends EventTarget {
   selected = null;
   limits = { files: 16, bytes: 32e6, seconds: 600, formats: ["wav", "flac", "ogg", "mp3"] };
   sites = [];
+  defaultSite = null;
   site = null;
   typed = null; // labels that replace those of the site
   report = null;
