@@ -152,7 +152,8 @@ def test_labels_prompts_and_preset_are_those_asked_for(client):
     ("body", "said"),
     [
         ('{"embeddings": []}', "row 0"),
-        ('{"rows": [[1]]}', "does not begin so"),
+        ('{"rows": [[1]]}', "no id"),
+        ('{"lines": [[1]]}', "does not begin so"),
         ('{"embeddings": [[1, 2]]}', "has 2 numbers"),
         ('{"embeddings": [[' + ", ".join(["1"] * 15) + ', "2"]]}', "no list of numbers"),
         ('{"embeddings": [[' + ", ".join(["1"] * 15) + ", NaN]]}", "not between"),

@@ -11,7 +11,6 @@ import numpy as np
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import parameters
@@ -52,7 +51,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/v1/classify",
         summary="Label recordings",
         tags=["recordings"],
-        openapi_extra=parameters.recordings_body(),
+        openapi_extra=parameters.recordings_body(service.encoder.dim),
         response_model=Classified,
         response_description="One result for each recording, in their order.",
         responses=documented(400, 404, 408, 413, 415, 422, 429, 503),
@@ -98,7 +97,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/v1/embeddings",
         summary="Embed recordings",
         tags=["recordings"],
-        openapi_extra=parameters.recordings_body(),
+        openapi_extra=parameters.recordings_body(service.encoder.dim),
         response_model=Embedded,
         response_description="One result for each recording, in their order.",
         responses=documented(400, 408, 413, 415, 422, 429, 503),
@@ -175,7 +174,10 @@ async def _embed(
     service: Service, request: Request, deadline: Deadline, pcm: tuple[int, str, int]
 ) -> list[EmbeddedRecording | ApiError]:
     """Receive the recordings of a request and embed them; raises where none can be used."""
-    if content_type(request, (MULTIPART, PCM)) == PCM:
+    kind = content_type(request, (MULTIPART, PCM, JSON))
+    if kind == JSON:
+        return _some(await _rows(service, request, deadline))
+    if kind == PCM:
         rate, form, channels = pcm
         receiving = receive_pcm(request, service.limits, rate=rate, form=form, channels=channels)
     else:
@@ -185,6 +187,29 @@ async def _embed(
         results = await service.embed(upload.recordings, deadline)
     finally:
         upload.close()
+    return _some(results)
+
+
+async def _rows(
+    service: Service, request: Request, deadline: Deadline
+) -> list[EmbeddedRecording | ApiError]:
+    """Embeddings that a client sent, or those that were kept of its recordings."""
+    body = await received(receive_raw(request, service.limits), deadline)
+    try:
+        rows = await asyncio.to_thread(read_rows, body, service.encoder.dim, service.limits)
+    finally:
+        body.close()
+    if isinstance(rows, list):
+        return await asyncio.to_thread(service.kept, rows)
+    none, features = np.empty(0), np.empty((0, 1), np.float32)
+    weight = none.astype(np.float32)
+    return [
+        EmbeddedRecording(f"row {i}", "", row, none, none, weight, features, service.encoder)
+        for i, row in enumerate(rows)
+    ]
+
+
+def _some(results: list[EmbeddedRecording | ApiError]) -> list[EmbeddedRecording | ApiError]:
     errors = [result for result in results if isinstance(result, ApiError)]
     if len(errors) == len(results):
         raise all_failed(errors)
@@ -208,19 +233,5 @@ async def _calibration(
     if content_type(request, (MULTIPART, JSON)) == MULTIPART:
         upload = await received(receive_multipart(request, service.limits), deadline)
         return len(upload.recordings), partial(service.calibrate, upload=upload)
-    body = await received(receive_raw(request, service.limits), deadline)
-    try:
-        rows = await asyncio.to_thread(read_rows, body, service.encoder.dim, service.limits)
-    finally:
-        body.close()
-    unknown = np.full(len(rows), np.nan)
-    batch = Batch(
-        rows,
-        [f"row {i}" for i in range(len(rows))],
-        unknown,
-        unknown,
-        "row",
-        service.encoder.id,
-        service.encoder.fingerprint,
-    )
-    return len(rows), partial(service.calibrate_batch, batch=batch)
+    rows = _some(await _rows(service, request, deadline))
+    return len(rows), partial(service.calibrate_rows, results=rows)

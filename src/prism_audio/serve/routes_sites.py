@@ -67,7 +67,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         },
     )
     async def get_adapter(
-        site: parameters.SitePath, version: parameters.Version | None = None
+        site: parameters.SitePath, version: parameters.AnyVersion = None
     ) -> Response:
         """Download the adapter in use, or that of a version; 404 where that is plain zero-shot."""
         content = await asyncio.to_thread(service.sites.file, site, version)

@@ -126,7 +126,7 @@ class SiteHistory(Schema):
 
     in_use: int = 0
     previous: int | None = None
-    versions: list[SiteVersion] = []
+    versions: list[SiteVersion] = Field(default_factory=list)
 
 
 class SiteList(Schema):

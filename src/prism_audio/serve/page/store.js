@@ -8,6 +8,7 @@ class Clip {
     this.id = ++Clip.#last;
     this.file = file;
     this.name = name;
+    this.row = null; // the service's id of its embedding, once it has one
     this.forget();
   }
 
