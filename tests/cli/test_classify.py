@@ -81,7 +81,7 @@ def test_saved_adapter_labels_without_calibration(
     alone = prism("classify", sounds / "07-03.wav", "-a", saved, "--json")
     (row,) = json.loads(alone.stdout)["rows"]
     assert row == next(r for r in json.loads(first.stdout)["rows"] if r["file"] == row["file"])
-    assert Adapter.load(saved).facts["place"] == "é"
+    assert Adapter.load(saved).facts.place == "é"
 
 
 def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:

@@ -202,5 +202,4 @@ def _wrong(name: str, given: str, wanted: str) -> Refusal:
 
 
 def _seconds(adapter: Adapter) -> float:
-    seconds = adapter.facts.get("seconds")
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    return adapter.facts.seconds or 0.0
