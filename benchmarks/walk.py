@@ -2,9 +2,9 @@
 
     python benchmarks/walk.py [RECORDING]
 
-The adapter, the encoder and the listener are made before. Then one recording goes through what ``prism classify``
-and ``prism listen`` do with it: embed and label, and listen. Printed is each file in which a function
-was entered, on any thread, in the order of the first entry.
+The adapter, the encoder and the listener are made before. Then one recording goes through what
+``prism classify`` and ``prism listen`` do with it: embed and label, and listen. Printed is each file in
+which a function was entered, on any thread, in the order of the first entry.
 """
 
 from __future__ import annotations
