@@ -20,9 +20,9 @@ from safetensors.numpy import save
 
 from prism_audio.audio.decode import SUFFIXES
 from prism_audio.encoders import assets
-from prism_audio.encoders.base import encoder_windows
 from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
 from prism_audio.encoders.concepts.minilm import MiniLM
+from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AudioError
 
 DATA = Path(__file__).parent.parent / "src/prism_audio/encoders/concepts/concepts.safetensors"

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import embed_audio
+from prism_audio.encoders import embed_audio
 from prism_audio.encoders.prompts import PromptSet
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place
@@ -43,12 +43,12 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     assert np.allclose(stored.W, adapter.W, atol=1e-5)
     assert stored.labels == adapter.labels
     assert (stored.encoder, stored.prompts) == ("bands", "paper-1")
-    assert stored.facts["place"] == "yard"
+    assert stored.facts.place == "yard"
     result = job["result"]
     assert (job["state"], job["stage"], job["done"], job["total"]) == ("done", "storing", 60, 60)
     assert (result["clips"], result["skipped"]) == (60, [])
-    assert result["site"]["verdict"] == adapter.facts["verdict"]
-    assert result["site"]["reasons"] == adapter.facts["reasons"]
+    assert result["site"]["verdict"] == adapter.facts.verdict
+    assert result["site"]["reasons"] == adapter.facts.reasons
     assert result["site"] == client.get("/v1/sites/yard").json()
     rows = classify(batch, adapter)
     summary = summarise(rows)

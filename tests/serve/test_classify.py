@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import embed_timeline
+from prism_audio.encoders import embed_timeline
 from prism_audio.encoders.prompts import PromptSet
 from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch, embed_batch
@@ -61,7 +61,7 @@ def test_an_adapted_site_answers_by_its_adapter(client):
     scores = adapter.scores(embedding[None])
     assert result["score"] == pytest.approx(scores.max(), abs=1e-6)
     assert result["label"] == adapter.labels[int(adapter.predict(embedding[None])[0])]
-    temperature = adapter.facts["temperature"]
+    temperature = adapter.facts.temperature
     assert result["probability"] == pytest.approx(
         probabilities(scores, temperature).max(), abs=1e-4
     )

@@ -69,7 +69,7 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     for (late, what), count in outcomes.items():
         # Once the port is closed there is no answer at all; before the signal there always is.
         assert what in ("200", "503") or late, (what, count)
-    assert Adapter.load(store / "yard.safetensors").facts["N"] == 6
+    assert Adapter.load(store / "yard.safetensors").facts.N == 6
 
 
 def test_a_calibration_in_its_own_process_is_that_of_the_command(prism, tmp_path):
@@ -91,8 +91,8 @@ def test_a_calibration_in_its_own_process_is_that_of_the_command(prism, tmp_path
     assert stopped.returncode == 0
     by_service, by_command = Adapter.load(store / "yard.safetensors"), Adapter.load(made)
     assert (by_service.W == by_command.W).all()
-    assert job["result"]["site"]["verdict"] == by_command.facts["verdict"]
-    assert by_service.facts["classes"] == by_command.facts["classes"]
+    assert job["result"]["site"]["verdict"] == by_command.facts.verdict
+    assert by_service.facts.classes == by_command.facts.classes
 
 
 def test_a_calibration_that_cannot_be_stored_fails_and_the_service_goes_on(prism, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from prism_audio.errors import AdapterError, InputError, PrismError
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.facts import Facts
 from prism_audio.serve.refusal import Refusal
 from prism_audio.serve.sites import Site, Sites, name_of
 from tests.helpers.bands import BandEncoder, OtherEncoder
@@ -24,7 +25,7 @@ def adapter(seed: int = 0, encoder: type[BandEncoder] = BandEncoder) -> Adapter:
         ("a", "b"),
         encoder=encoder.id,
         encoder_fingerprint=encoder.fingerprint,
-        facts={"verdict": "adapted", "N": 7, "date": "2026-05-04 09:30 UTC"},
+        facts=Facts(verdict="adapted", N=7, date="2026-05-04 09:30 UTC"),
     )
 
 
@@ -47,7 +48,7 @@ def test_a_calibrated_default_wins_over_the_file_given_at_start(serve, tmp_path)
     assert again.get("/v1/sites/gate-3").json()["clips"] == 15
     notes = again.app.state.service.sites.notes
     assert "gate-3" in notes[0]
-    assert Adapter.load(given).facts["N"] == 7
+    assert Adapter.load(given).facts.N == 7
 
 
 def test_what_a_store_holds_by_mistake_is_left_out(serve, tmp_path):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.signal import check_rate, in_samples
+from prism_audio.audio.gate import check_rate, in_samples
 from prism_audio.io.types import Float32
 
 

@@ -83,7 +83,7 @@ def command(
             )
         rows = classify(batch, used, threshold=threshold, top=top)
     events = events_by_file(rows, confirm) if timeline else None
-    if timeline and used.facts.get("row") == "clip":
+    if timeline and used.facts.row == "clip":
         note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
     # First on the screen: a disk that turns out to be full then takes less with it.
     if as_json:
@@ -124,7 +124,7 @@ def _print_json(
             "before": dict(summary.before),
             "after": dict(summary.after),
             "verdict": verdict_of(adapter),
-            "reasons": adapter.facts.get("reasons", []),
+            "reasons": adapter.facts.reasons,
         },
         "failures": [
             {"file": printable(file), "reason": printable(reason)} for file, reason in failures
@@ -199,10 +199,10 @@ def _print(
     unsure = f"; {summary.unknown} {what}s are unknown" if summary.unknown else ""
     say(share + unsure)
     say(f"verdict: {verdict_of(adapter)}")
-    for reason in adapter.facts.get("reasons", []):
+    for reason in adapter.facts.reasons:
         say(f"  {reason}")
 
 
 def verdict_of(adapter: Adapter) -> str:
     """The verdict of the calibration; where there was none, zero-shot."""
-    return str(adapter.facts.get("verdict") or "zero-shot")
+    return adapter.facts.verdict or "zero-shot"

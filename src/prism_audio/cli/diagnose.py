@@ -10,7 +10,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
     from prism_audio.labelling.batch import Batch
 
 
@@ -71,7 +71,7 @@ def _with_pairs(
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.diagnosis import shift_document, show_shift
     from prism_audio.cli.pictures import check_picture, draw_shift
-    from prism_audio.encoders.base import DEFAULT, load_encoder
+    from prism_audio.encoders.registry import DEFAULT, load_encoder
     from prism_audio.errors import InputError
     from prism_audio.labelling.batch import kind_of
     from prism_audio.model.diagnose import pair_rows, shift_of

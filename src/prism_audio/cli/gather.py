@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prism_audio.errors import AdapterError, InputError
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
     from prism_audio.labelling.batch import Batch
     from prism_audio.model.adapter import Adapter
     from prism_audio.model.vocabulary import Vocabulary
@@ -52,8 +52,8 @@ def gather_words(
     ``paths`` are what is to be labelled (None: a stream): recordings need the encoder in any case,
     a store names its own. The rest is as on the command line.
     """
-    from prism_audio.encoders.base import DEFAULT, load_encoder
     from prism_audio.encoders.prompts import PromptSet, read_labels
+    from prism_audio.encoders.registry import DEFAULT, load_encoder
     from prism_audio.labelling.batch import kind_of
     from prism_audio.model.vocabulary import Vocabulary
     from prism_audio.store.store import read_settings
@@ -78,7 +78,7 @@ def gather_words(
 
 
 def _saved(path: Path, encoder: str | None, *, sound: bool) -> LabelOptions:
-    from prism_audio.encoders.base import load_encoder
+    from prism_audio.encoders.registry import load_encoder
     from prism_audio.labelling.calibration import refuse_other_encoder
     from prism_audio.model.adapter import Adapter
     from prism_audio.model.vocabulary import Vocabulary

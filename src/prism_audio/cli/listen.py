@@ -94,7 +94,7 @@ def command(
         assert tower is not None
         used = words.adapter or words.vocabulary.adapter()
         if window is None:
-            window = max(tower.window, min(used.facts.get("seconds", 0.0), LONGEST))
+            window = max(tower.window, min(used.facts.seconds or 0.0, LONGEST))
         pace = Pace.fit(tower, window, hop, confirm)
         listener = Listener(
             tower,

@@ -57,8 +57,9 @@ def real_embeddings(folder: Path) -> DemoResult:
 
 def synthetic_sounds(folder: Path, seed: int) -> DemoResult:
     """The synthetic sounds in pink noise at 0 dB, embedded by the default encoder."""
-    from prism_audio.encoders.base import embed_audio, load_encoder
+    from prism_audio.encoders import embed_audio
     from prism_audio.encoders.prompts import PromptSet, prototypes
+    from prism_audio.encoders.registry import load_encoder
 
     encoder = load_encoder("concepts")
     labels = list(SOUNDS)

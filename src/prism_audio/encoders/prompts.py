@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 

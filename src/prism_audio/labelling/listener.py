@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.windows import Window, windows
+from prism_audio.audio.windows import Window
+from prism_audio.encoders.embedding.windows import stream_windows
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch
@@ -27,7 +28,7 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class Listener:
         encoder, pace = self.encoder, self.pace
         held: deque[tuple[Window, Float32]] = deque(maxlen=pace.pooled)
         waiting = 0  # windows that no answer has taken in
-        for window in _padded(encoder, windows(blocks, encoder.rate, encoder.window, pace.grid)):
+        for window in stream_windows(encoder, blocks, pace.grid):
             held.append((window, encoder.embed_windows(window.samples[None])[0]))
             waiting += 1
             self.seconds = window.end
@@ -221,13 +222,3 @@ class Listener:
         self.answers += 1
         answer = self._labeller.answer_one(embedding)
         return WindowAnswer(held[0][0].start, held[-1][0].end, answer, embedding)
-
-
-def _padded(encoder: Encoder, cut: Iterable[Window]) -> Iterator[Window]:
-    """The windows, a short last one filled up as the encoder wants it."""
-    pad = getattr(encoder, "pad", None)
-    for window in cut:
-        filled = round(window.weight * encoder.rate)
-        if pad is not None and filled < len(window.samples):
-            window = window._replace(samples=pad(window.samples[:filled]))
-        yield window

@@ -36,10 +36,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, load_encoder
 from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.engine import BATCH_SECONDS, GROUP_FILES, GROUP_SECONDS
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
+from prism_audio.encoders.embedding.windows import padded
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.encoders.registry import load_encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 from prism_audio.out_of_core.cluster import connect
@@ -243,12 +245,11 @@ class _Tower:
     def _features(self, row: Row) -> Float32:
         encoder = self._encoder
         weights = _array(row["spans"], np.float64, 4)[:, 3]
-        windows = _array(row["data"], np.float32, round(encoder.window * encoder.rate)).copy()
-        if pad := getattr(encoder, "pad", None):  # the decoder, without the encoder, put zeros
-            for window, filled in zip(windows, np.rint(weights * encoder.rate), strict=True):
-                if filled < len(window):
-                    window[:] = pad(window[: int(filled)])
-        return encoder.embed_windows(windows).astype(np.float32, copy=False)
+        windows = _array(row["data"], np.float32, round(encoder.window * encoder.rate))
+        # The decoder, which has no encoder, has padded with zeros.
+        pairs = zip(windows, weights, strict=True)
+        batch = np.stack([padded(encoder, window, seconds) for window, seconds in pairs])
+        return encoder.embed_windows(batch).astype(np.float32, copy=False)
 
     @cached_property
     def _encoder(self) -> Encoder:

@@ -77,8 +77,8 @@ def probability(adapter: Adapter, embedding: np.ndarray) -> float | None:
 
     None without a calibration: cosines alone do not say how sure they are.
     """
-    temperature = adapter.facts.get("temperature")
-    if not isinstance(temperature, float) or not temperature > 0:
+    temperature = adapter.facts.temperature
+    if temperature is None or not temperature > 0:
         return None
     scores = adapter.scores(embedding[None])
     best = adapter.predict(embedding[None])[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, encoder_windows
-from prism_audio.encoders.embedding.clips import Failure, OpenClip, WindowSpan
+from prism_audio.encoders.embedding.clips import Failure, OpenClip
+from prism_audio.encoders.embedding.recordings import embed_into
+from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 from prism_audio.serve.refusal import Refusal
@@ -105,14 +106,7 @@ def hear(
     # As the command line has it: the recording from its mean features, windows one by one.
     name = Path(recording.name)
     clips = [OpenClip(name, 0, False)] + [OpenClip(name, 0, True)] * each_window
-    size = max(1, int(PIECE_SECONDS / encoder.window))
-    cut = _within(recording, encoder, longest)
-    while piece := list(islice(cut, size)):
-        deadline.check()
-        features = encoder.embed_windows(np.stack([window.samples for window in piece]))
-        for window, row in zip(piece, features, strict=True):
-            for clip in clips:
-                clip.take(WindowSpan(window.start, window.end, window.weight), row)
+    embed_into(clips, encoder, _within(recording, encoder, longest, deadline), PIECE_SECONDS)
     results = [clip.close(encoder) for clip in clips]
     for result in results:
         if isinstance(result, Failure):
@@ -126,9 +120,12 @@ def hear(
     )
 
 
-def _within(recording: Recording, encoder: Encoder, longest: float) -> Iterator[Window]:
+def _within(
+    recording: Recording, encoder: Encoder, longest: float, deadline: Deadline
+) -> Iterator[Window]:
     try:
         for window in encoder_windows(encoder, recording):  # type: ignore[arg-type]
+            deadline.check()
             if window.end > longest:
                 raise Refusal(
                     422,

@@ -17,7 +17,7 @@ from fastapi import FastAPI, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from prism_audio.audio.capture import FORMATS, pcm_blocks
-from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
+from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.errors import AudioError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.listener import Listener, Pace
@@ -202,5 +202,4 @@ def _wrong(name: str, given: str, wanted: str) -> Refusal:
 
 
 def _seconds(adapter: Adapter) -> float:
-    seconds = adapter.facts.get("seconds")
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    return adapter.facts.seconds or 0.0

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from prism_audio.encoders.base import DEFAULT, Encoder, load_encoder, usable_cores
 from prism_audio.encoders.prompts import PromptSet, read_labels
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.encoders.registry import DEFAULT, load_encoder
 from prism_audio.errors import InputError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.model.adapter import Adapter

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.facts import Facts
 from prism_audio.serve.refusal import Refusal
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
@@ -47,15 +48,12 @@ class Site:
     @property
     def verdict(self) -> str:
         """``adapted``, ``shrunk`` or ``zero-shot``; ``none`` where nothing was calibrated."""
-        said = self.adapter.facts.get("verdict")
+        said = self.adapter.facts.verdict
         return said if self.made and said in ("adapted", "shrunk", "zero-shot") else "none"
 
     def describe(self, encoder: Encoder) -> dict[str, Any]:
         """What clients are told of it."""
-        facts = self.adapter.facts if self.made else {}
-        numbers = facts.get("numbers")
-        weight = numbers.get("weight") if isinstance(numbers, dict) else None
-        reasons = facts.get("reasons")
+        facts = self.adapter.facts if self.made else Facts()
         return {
             "name": self.name,
             "encoder": {
@@ -67,10 +65,10 @@ class Site:
             },
             "labels": list(self.adapter.labels),
             "verdict": self.verdict,
-            "reasons": [str(reason) for reason in reasons] if isinstance(reasons, list) else [],
-            "weight": round(float(weight), 4) if isinstance(weight, int | float) else None,
-            "clips": facts["N"] if isinstance(facts.get("N"), int) else None,
-            "date": _iso(facts.get("date")),
+            "reasons": list(facts.reasons),
+            "weight": None if facts.weight is None else round(facts.weight, 4),
+            "clips": facts.N,
+            "date": _iso(facts.date),
         }
 
     def file(self) -> bytes:

@@ -17,7 +17,8 @@ from itertools import count
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder, usable_cores
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
 
 # Seconds of sound in a batch: it bounds how long an urgent window waits for the one under way.

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.prompts import PromptSet, prototypes, read_labels
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.model.adapter import Adapter
@@ -129,6 +129,6 @@ def reworded(adapter: Adapter, words: Vocabulary) -> Adapter:
     How sure a score is was learnt with the old classes; the scale of it carries over, the threshold
     does not.
     """
-    facts = {name: value for name, value in adapter.facts.items() if name != "unknown_threshold"}
+    facts = replace(adapter.facts, unknown_threshold=None, classes=None, surroundings=None)
     T = words.prototypes.astype(adapter.W.dtype)
     return replace(adapter, prototypes=T, labels=words.labels, facts=facts)

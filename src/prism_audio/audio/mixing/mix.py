@@ -18,10 +18,10 @@ import numpy as np
 
 from prism_audio._version import __version__
 from prism_audio.audio.decode import decode
+from prism_audio.audio.gate import in_samples
 from prism_audio.audio.mixing.draws import EventTime, Seed, Snr, asked_snr, draws
 from prism_audio.audio.mixing.excerpt import excerpt
 from prism_audio.audio.mixing.loudness import level
-from prism_audio.audio.signal import in_samples
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32, Float64
 

@@ -75,7 +75,7 @@ class ConceptsEncoder:
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`.
+        As in :class:`~prism_audio.encoders.protocol.Encoder`.
     names : tuple of str
         The concepts, in the order of the dimensions.
     """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 

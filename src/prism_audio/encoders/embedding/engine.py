@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, usable_cores
 from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
 
 __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
@@ -67,7 +68,7 @@ def embed_files(
     open_clips: deque[OpenClip] = deque()
     group, in_group, seconds = 0, 0, 0.0
     with (
-        closing(_Batches(encoder, on_audio or (lambda seconds: None))) as batches,
+        closing(_Batches(encoder, on_audio or (lambda _: None))) as batches,
         closing(decoded_ahead(files, encoder, workers)) as feeds,
     ):
         for feed in feeds:

@@ -10,7 +10,8 @@ from queue import Full, Queue
 from threading import Event
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, encoder_windows
+from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 
 # What is decoded before it is asked for: so much of a file, so many files for every thread.

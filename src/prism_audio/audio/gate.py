@@ -1,23 +1,55 @@
-"""What every sound goes through, from a file or an array: a check, one channel, one rate."""
+"""The gate that all audio passes, from a file, an array or a stream: checks, one channel, one rate."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from prism_audio.errors import InputError
+from prism_audio.errors import InputError, PrismError
 from prism_audio.io.types import Float32
 
-# Below, a recording holds no sound to speak of; above, no recorder works. Outside lie broken
-# headers, and a rate of 1 Hz would swell a small file by a factor of 48,000.
+# No recorder works below or above. Such rates come from broken headers, and a rate of 1 Hz would
+# make a small file 48,000 times as long.
 LOWEST_RATE, HIGHEST_RATE = 1_000, 10_000_000
 # Full scale is 1. Honest peaks overshoot a little; integers kept as floats overshoot by thousands.
 LOUDEST = 64.0
+
+
+def mono_blocks(
+    blocks: Iterable[NDArray[np.floating]],
+    rate: int,
+    to_rate: int,
+    refusal: Callable[[str], PrismError],
+) -> Iterator[Float32]:
+    """Samples (n, channels) with full scale 1, as checked mono float32 blocks at ``to_rate``.
+
+    Parameters
+    ----------
+    blocks : iterable of (n, channels) arrays
+        The sound in order.
+    rate, to_rate : int
+        The rate of the samples and the one wanted, in Hz.
+    refusal : callable
+        Makes the error that is raised from what is wrong with a sample.
+    """
+    return resampled(_checked(blocks, rate, refusal), rate, to_rate)
+
+
+def _checked(
+    blocks: Iterable[NDArray[np.floating]], rate: int, refusal: Callable[[str], PrismError]
+) -> Iterator[Float32]:
+    done = 0
+    for block in blocks:
+        if reason := fault(block, rate, done):
+            raise refusal(reason)
+        done += len(block)
+        if len(block):
+            yield to_mono(block)
 
 
 def check_rate(rate: Any, what: str) -> int:
@@ -40,7 +72,7 @@ def in_samples(seconds: float, rate: int, what: str) -> int:
 
 
 def fault(samples: NDArray[np.floating], rate: int, first: int = 0) -> str | None:
-    """Say what makes samples (n, channels) unusable and where; None where they are sound.
+    """Say what makes samples (n, channels) unusable and where; None if nothing does.
 
     ``first`` is the position of ``samples[0]`` in the recording.
     """
