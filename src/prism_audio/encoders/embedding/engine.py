@@ -1,4 +1,4 @@
-"""Recordings to embeddings: many are decoded at once, and their windows share batches.
+"""Embed many recordings: several are decoded at once, and their windows share batches.
 
 The order of the results, and which windows meet in which batch, depend on the files alone, not on
 threads or timing. Batches are cut at the end of every *group* of files, so a run that begins at a
@@ -29,7 +29,7 @@ GROUP_SECONDS = 1800.0
 # In seconds, because a window may be 1 s or 10 s long and it is memory that this bounds.
 BATCH_SECONDS = 64.0
 # Batches at the encoder: one that it works on, and one so that it never waits.
-AWAY = 2
+MOST_AWAY = 2
 
 
 def embed_files(
@@ -125,7 +125,7 @@ class _Batches:
         embedding = self._tower.submit(self._encoder.embed_windows, np.stack(self._samples))
         self._away.append((self._windows, self._seconds, embedding))
         self._windows, self._samples, self._seconds = [], [], 0.0
-        while len(self._away) > AWAY:
+        while len(self._away) > MOST_AWAY:
             self._take()
 
     def wait(self) -> None:
