@@ -199,6 +199,11 @@ class Listener:
                     yield self._switch(self._warm)
         yield from events.close()
 
+    def switch_to(self, adapter: Adapter) -> Switched:
+        """Go on with another adapter."""
+        self._use(adapter)
+        return Switched(adapter, 0)
+
     def _use(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._labeller = Labeller(adapter, threshold=self._threshold)
