@@ -62,7 +62,7 @@ def command(
     in a row agree. The window is as long as the clips of the adapter's
     calibration, or the encoder's own where there was none. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
-    comes when the sound no longer looks like the calibration. Ctrl-C ends it.
+    comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
 
     Example: [bold]prism listen street.wav -a site.safetensors[/bold]
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
