@@ -89,7 +89,9 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     except OSError as error:
         raise AdapterError(f"cannot read {path}: {error.strerror or error}") from None
     except TensorFileError as error:
-        raise AdapterError(f"{path} is no usable adapter: {error}; copy it again") from None
+        raise AdapterError(
+            f"{path} is no PRISM adapter, or a damaged one: {error}; copy it again"
+        ) from None
     if intact is None:
         warnings.warn(
             f"{path} was written by an older version without a hash; damage to its numbers would "
