@@ -23,6 +23,7 @@ COMMANDS: tuple[str, ...] = (
     "calibrate",
     "inspect",
     "listen",
+    "evaluate",
     "export",
     "diagnose",
     "embed",
