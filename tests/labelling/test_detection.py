@@ -27,7 +27,7 @@ def recording(
     T, hum = place(np.random.default_rng(seed))
     E = 2 * hum + 0.25 * rng.standard_normal((N, D))
     for first, length, label in events:
-        E[first : first + length] += 2.0 * T[label]
+        E[first : first + length] += 4.0 * T[label]
     E = (E / np.linalg.norm(E, axis=1, keepdims=True)).astype(np.float32)
     start = HOP * np.arange(N)
     return Batch(E, ["a.wav"] * N, start, start + WINDOW, "window"), Adapter.zero_shot(
@@ -104,7 +104,9 @@ def test_recordings_share_a_background_and_keep_their_windows_apart() -> None:
     events = detect_events(halves, adapter)
     assert {event.file for event in events} == {"a.wav", "b.wav"}
     assert has_background(batch)
-    assert not has_background(Batch(batch.embeddings[:20], [""] * 20, batch.start[:20], batch.end[:20]))
+    assert not has_background(
+        Batch(batch.embeddings[:20], [""] * 20, batch.start[:20], batch.end[:20])
+    )
 
 
 def test_confidence_falls_with_strength_and_with_the_time_listened() -> None:

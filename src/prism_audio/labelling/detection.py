@@ -4,10 +4,13 @@
     m     = median of the e'_i,     S = mean of (e'_i - m)(e'_i - m)^T
     H     = (S + floor I)^(-1/2) (P - mean of P)^T, columns of unit length
     x_ic  = (e'_i - m) H_c, less its median over i, less its mean over the rows of P
-    z_ic  = x_ic / (standard deviation of x_c over i)
+    z_ic  = x_ic / sqrt(standard deviation of x_c * 1.25 mean |x_c|)
 
 Most windows of a long recording hold no event. So the median window is the background, its scatter is
-how the background varies, and z tells by how many deviations a window speaks for class c. P are the
+how the background varies, and z tells by how many deviations a window speaks for class c. The events
+themselves widen a standard deviation, the more the shorter the recording; a mean absolute deviation
+is widened less, but knows less of rare loud things in the background; so the deviation is the geometric
+mean of both. P are the
 prototypes of the labels, of the background words, and the background m itself: what raises the scores
 of all of them alike is no event. Scores of single windows say little; z needs no threshold that was
 chosen on labelled recordings of the place.
@@ -15,11 +18,11 @@ chosen on labelled recordings of the place.
 An event is where z of its class passes an onset h, and reaches on both sides as far as z stays above
 half of its peak and above 0.4 h. Windows whose highest z belongs to a background word are background.
 
-    h = the least of 4, 4.25, ... 9 at which  74 2^(4 - h) (hours)  <=  0.2 (number of events)
+    h = the least of 4, 4.5, ... 12 at which  61 exp(-0.41 (h - 4)) (hours)  <=  0.2 (number of events)
 
-The left side is how many events an hour pass on recordings in which nothing happens: their z has heavy
-tails, which halve with every deviation. So where much happens a lower z counts than where nothing does,
-and about a fifth of the events may be expected to be false.
+The left side is how many events pass on recordings in which nothing happens: their z has heavy tails,
+which fall by a third with every deviation. So where much happens a lower z counts than where little
+does, and about a fifth of the events may be expected to be false.
 """
 
 from __future__ import annotations
@@ -35,10 +38,11 @@ from prism_audio.geometry.sphere import unit_rows
 from prism_audio.io.types import Float, Float64
 
 # The onsets that are tried, and the part of the onset below which an event has surely ended.
-ONSETS, FLOOR = np.arange(4, 9.01, 0.25), 0.4
-# False events an hour on pure background at the least onset, halved by every deviation above it, and
-# the part of all events that may be false. Measured on half-hours without events in four places.
-FALSE_RATE, FALSE_SHARE = 74.0, 0.2
+ONSETS, FLOOR = np.arange(4, 12.01, 0.5), 0.4
+# False events an hour on pure background at the least onset, how fast they fall with every deviation
+# above it, and the part of all events that may be false. The first two were fitted to four half-hours
+# without events, one of each place; other scenes check them (benchmarks/scenes.py).
+FALSE_RATE, FALL, FALSE_SHARE = 61.0, 0.41, 0.2
 # Seconds that the rows are averaged over.
 SMOOTHING = 2.5
 # Floor of the whitening, in mean eigenvalues of the scatter: turns down only what varies most.
@@ -100,10 +104,16 @@ def learn_background(rows: Float, prototypes: Float) -> Background:
     offset = np.median(x, axis=0)
     # The mean over the rows of P is linear in x, so it goes into the head.
     x, head, offset = (v - v.mean(axis=-1, keepdims=True) for v in (x, head, offset))
-    deviation = (x - offset).std(axis=0)
+    x -= offset
+    deviation = np.sqrt(x.std(axis=0) * np.sqrt(np.pi / 2) * np.abs(x).mean(axis=0))
     C = len(prototypes)
     deviation = np.where(deviation > 0, deviation, np.inf)
     return Background(centre, head[:, :C], offset[:C], deviation[:C])
+
+
+def false_rate(z: Float64 | float) -> Float64:
+    """Events an hour that reach ``z`` where nothing happens."""
+    return np.asarray(FALSE_RATE * np.exp(-FALL * (np.asarray(z) - ONSETS[0])))
 
 
 def choose_onset(recordings: Sequence[Float64], labels: int, hop: float) -> float:
@@ -111,7 +121,7 @@ def choose_onset(recordings: Sequence[Float64], labels: int, hop: float) -> floa
     hours = hop * sum(map(len, recordings)) / 3600
     for onset in ONSETS[:-1]:
         events = sum(len(detect(z, labels, float(onset))) for z in recordings)
-        if FALSE_RATE * 2 ** (ONSETS[0] - onset) * hours <= FALSE_SHARE * events:
+        if false_rate(onset) * hours <= FALSE_SHARE * events:
             return float(onset)
     return float(ONSETS[-1])
 
@@ -141,7 +151,7 @@ def confidences(strengths: Sequence[float], hours: float) -> Float64:
     """
     z = np.asarray(strengths, dtype=np.float64)
     order = np.argsort(-z, kind="stable")
-    false = FALSE_RATE * 2 ** (ONSETS[0] - z[order]) * hours / np.arange(1, len(z) + 1)
+    false = false_rate(z[order]) * hours / np.arange(1, len(z) + 1)
     least = np.minimum.accumulate(false[::-1])[::-1]
     result = np.empty(len(z))
     result[order] = 1 - np.minimum(least, 1)
