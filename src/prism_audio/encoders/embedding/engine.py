@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +31,29 @@ GROUP_SECONDS = 1800.0
 BATCH_SECONDS = 64.0
 # Batches at the encoder: one that it works on, and one so that it never waits.
 MOST_AWAY = 2
+
+
+class Progress(Protocol):
+    """Who wants to watch a run."""
+
+    def begin(self, files: int, size: int) -> None:
+        """So many files of so many bytes are to be done."""
+
+    def audio(self, seconds: float) -> None:
+        """So many more seconds of sound were embedded."""
+
+    def file(self, size: int) -> None:
+        """One more file, of so many bytes, is done or has failed."""
+
+
+class Silent:
+    """The progress that nobody watches."""
+
+    def begin(self, files: int, size: int) -> None: ...
+
+    def audio(self, seconds: float) -> None: ...
+
+    def file(self, size: int) -> None: ...
 
 
 def embed_files(

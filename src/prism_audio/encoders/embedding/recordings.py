@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.decode import AudioSource
-from prism_audio.audio.windows import Window
+from prism_audio.audio.windows import Window, encoder_windows
 from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.engine import BATCH_SECONDS
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.runtime import usable_cores
