@@ -34,7 +34,7 @@ MOST_AWAY = 2
 
 
 class Progress(Protocol):
-    """Who wants to watch a run."""
+    """An observer of a run."""
 
     def begin(self, files: int, size: int) -> None:
         """So many files of so many bytes are to be done."""
@@ -47,7 +47,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """The progress that nobody watches."""
+    """An observer that does nothing."""
 
     def begin(self, files: int, size: int) -> None: ...
 
