@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
+from prism_audio.encoders.embedding.clips import BATCH_SECONDS, Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.io.runtime import usable_cores
@@ -27,8 +27,6 @@ __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
 
 GROUP_FILES = 256
 GROUP_SECONDS = 1800.0
-# In seconds, because a window may be 1 s or 10 s long and it is memory that this bounds.
-BATCH_SECONDS = 64.0
 # Batches at the encoder: one that it works on, and one so that it never waits.
 MOST_AWAY = 2
 
