@@ -67,11 +67,11 @@ def command(
     Example: [bold]prism listen street.wav -a site.safetensors[/bold]
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     """
+    from prism_audio.audio.capture import sound_blocks
     from prism_audio.cli.console import end, orderly_stop
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
     from prism_audio.io.table_files import check_output
-    from prism_audio.labelling.api import sound_blocks
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.listener import Listener, Pace, Switched
     from prism_audio.labelling.sources import find_classes

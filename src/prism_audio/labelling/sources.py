@@ -23,7 +23,7 @@ from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.store.store import read_settings
 
 if TYPE_CHECKING:
-    from prism_audio.store.update import Progress
+    from prism_audio.encoders.embedding.engine import Progress
 
 AnyEncoder = str | Encoder
 Paths = AnyPath | Sequence[AnyPath]
