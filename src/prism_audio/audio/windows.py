@@ -55,8 +55,10 @@ def encoder_windows(shape: WindowShape, source: AudioSource) -> Iterator[Window]
 
 def stream_windows(shape: WindowShape, blocks: Iterable[Float32], hop: float) -> Iterator[Window]:
     """The windows of mono blocks at the encoder's rate, one every ``hop`` seconds."""
-    for window in windows(blocks, shape.rate, shape.window, hop):
-        yield window._replace(samples=padded(shape, window.samples, window.weight))
+    cut = windows(blocks, shape.rate, shape.window, hop)
+    if not hasattr(shape, "pad"):
+        return cut
+    return (w._replace(samples=padded(shape, w.samples, w.weight)) for w in cut)
 
 
 def padded(shape: WindowShape, samples: Float32, seconds: float) -> Float32:
