@@ -24,6 +24,7 @@ COMMANDS: tuple[str, ...] = (
     "inspect",
     "listen",
     "export",
+    "export-encoder",
     "diagnose",
     "embed",
     "mix",
@@ -58,7 +59,7 @@ def _root(
 
 
 for _name in COMMANDS:
-    app.command(_name)(import_module(f"{__name__}.{_name}").command)
+    app.command(_name)(import_module(f"{__name__}.{_name.replace('-', '_')}").command)
 
 
 def main() -> None:
