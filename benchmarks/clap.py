@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -194,7 +195,7 @@ def report(folder: Path, given: argparse.Namespace) -> None:
         workers[way].stdout.readline()
     edges = np.linspace(0, given.clips, given.rounds + 1).astype(int)
     results = {way: [] for way in workers}
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         for way, worker in workers.items():
             worker.stdin.write(json.dumps([int(first), int(last)]) + "\n")
             worker.stdin.flush()

@@ -1,31 +1,50 @@
-"""The installed command in a process of its own, with the cheap encoder known to it."""
+"""The command ``prism``, in a process of its own or in this one, with the cheap encoder known to it."""
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from prism_audio.cli import main
 from tests.helpers.bands import LABELS, recordings
 
 ROOT = Path(__file__).parents[2]
 
 
 class Prism:
-    """Runs ``prism``; results have ``returncode``, ``stdout`` and ``stderr``."""
+    """Run ``prism``; results have ``returncode``, ``stdout`` and ``stderr``."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
         script = Path(sys.executable).with_name("prism")
         call = [sys.executable, "-c", "from prism_audio.cli import main; main()"]
         self.command = [str(script)] if script.exists() else call
+
+    def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run in this process, which saves the start of another."""
+        out, err = io.StringIO(), io.StringIO()
+        call = ["prism", *map(str, arguments)]
+        with (
+            patch.dict(os.environ, self.environment, clear=True),
+            patch.object(sys, "argv", call),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            pytest.raises(SystemExit) as stop,
+        ):
+            main()
+        code = int(stop.value.code or 0)
+        return subprocess.CompletedProcess(call, code, out.getvalue(), err.getvalue())
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[bytes]:
         """Begin a run."""
@@ -54,10 +73,13 @@ class Prism:
         process.send_signal(number)
         return self.finish(process)
 
-    def __call__(
+    def process(
         self, *arguments: object, stdin: bytes | None = None, largest: int | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end; ``largest`` is the most bytes that fit into a file, as on a full disk."""
+        """Run in a process of its own, where standard input, limits or the exit itself matter.
+
+        ``largest`` is the most bytes that fit into a file, as on a full disk.
+        """
         options: dict[str, Any] = {}
         if largest is not None:
             limit = (largest, largest)
@@ -83,7 +105,7 @@ class Prism:
 
 
 @pytest.fixture(scope="session")
-def prism(tmp_path_factory: pytest.TempPathFactory) -> Prism:
+def prism(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prism]:
     """The command; ``--encoder bands`` and ``bands-other`` are installed for it."""
     site = tmp_path_factory.mktemp("installed")
     about = site / "bands-1.0.dist-info"
@@ -98,7 +120,8 @@ def prism(tmp_path_factory: pytest.TempPathFactory) -> Prism:
     environment = {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, search))
     environment.pop("FORCE_COLOR", None)
-    return Prism(environment)
+    with patch.object(sys, "path", [str(site), *sys.path]):
+        yield Prism(environment)
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def test_saved_adapter_labels_without_calibration(
     alone = prism("classify", sounds / "07-03.wav", "-a", saved, "--json")
     (row,) = json.loads(alone.stdout)["rows"]
     assert row == next(r for r in json.loads(first.stdout)["rows"] if r["file"] == row["file"])
-    assert Adapter.load(saved).facts["place"] == "é"
+    assert Adapter.load(saved).facts.place == "é"
 
 
 def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:
@@ -93,7 +93,7 @@ def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:
     assert done["summary"]["verdict"] == "zero-shot"
     encoder = BandEncoder()
     T = prototypes(encoder, read_labels(LABELS), PromptSet.load("paper"))
-    from prism_audio.encoders.base import embed_audio
+    from prism_audio.encoders import embed_audio
 
     scores = embed_audio(encoder, [row["file"] for row in done["rows"]]) @ T.T
     np.testing.assert_allclose(
@@ -212,7 +212,9 @@ def test_any_labels(prism: Prism, sounds: Path, tmp_path: Path, labels: list[str
 def test_full_disk_leaves_nothing_half_written(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     for option, name in (("-o", "out.csv"), ("--save-adapter", "site.safetensors")):
         (tmp_path / name).write_text("old")
-        done = prism("classify", sounds, "-l", LABELS, *BANDS, option, tmp_path / name, largest=300)
+        done = prism.process(
+            "classify", sounds, "-l", LABELS, *BANDS, option, tmp_path / name, largest=300
+        )
         assert done.returncode == 2
         assert f"cannot write {tmp_path / name}" in done.stderr
         assert "verdict" in done.stdout  # what was found is at least shown

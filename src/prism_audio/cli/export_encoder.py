@@ -69,7 +69,7 @@ def _windows(encoder: ClapEncoder, folder: Path) -> Float32:
     import numpy as np
 
     from prism_audio.datasets.folder import audio_files
-    from prism_audio.encoders.base import encoder_windows
+    from prism_audio.encoders.embedding.windows import encoder_windows
     from prism_audio.errors import InputError
 
     files = list(audio_files(folder))[:_RECORDINGS]

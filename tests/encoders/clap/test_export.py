@@ -12,15 +12,15 @@ pytest.importorskip("torch", reason="exporting needs PyTorch")
 pytest.importorskip("transformers", reason="exporting needs transformers")
 pytest.importorskip("onnx", reason="exporting needs onnx")
 
-from prism_audio.cli import app  # noqa: E402
-from prism_audio.encoders import load_encoder  # noqa: E402
-from prism_audio.encoders.clap.encoder import ClapEncoder  # noqa: E402
-from prism_audio.encoders.clap.export import htsat, write  # noqa: E402
-from prism_audio.encoders.clap.export.drift import Probe, made_sounds, measure_drift  # noqa: E402
-from prism_audio.encoders.clap.export.write import export_clap  # noqa: E402
-from prism_audio.encoders.clap.onnx_encoder import OnnxClapEncoder  # noqa: E402
-from prism_audio.errors import AssetError, InputError, PrismError  # noqa: E402
-from tests.helpers.clap_tiny import (  # noqa: E402
+from prism_audio.cli import app
+from prism_audio.encoders import load_encoder
+from prism_audio.encoders.clap.encoder import ClapEncoder
+from prism_audio.encoders.clap.export import htsat, write
+from prism_audio.encoders.clap.export.drift import Probe, made_sounds, measure_drift
+from prism_audio.encoders.clap.export.write import export_clap
+from prism_audio.encoders.clap.onnx_encoder import OnnxClapEncoder
+from prism_audio.errors import AssetError, InputError, PrismError
+from tests.helpers.clap_tiny import (
     SHORT,
     WORDS,
     full_model,

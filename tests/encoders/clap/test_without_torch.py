@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="the model under test is made with PyTorch")
 pytest.importorskip("transformers", reason="the model under test is made with transformers")
 pytest.importorskip("onnx", reason="the model under test is written with onnx")
 
-from tests.helpers.clap_tiny import write_onnx_folder  # noqa: E402
+from tests.helpers.clap_tiny import write_onnx_folder
 
 # A process that cannot import them, and to which the network is closed.
 BLOCKED = """
@@ -63,7 +63,7 @@ def test_classify_works_and_leaves_no_trace_of_telemetry(folder, recordings, tmp
         home=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["clips"]) == 4
+    assert len(json.loads(done.stdout)["rows"]) == 4
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -75,7 +75,7 @@ def test_every_command_that_takes_an_encoder(folder, recordings, tmp_path):
         ("calibrate", recordings, *labels, "--encoder", small, "-o", adapter),
         ("classify", recordings, "--adapter", adapter),
         ("listen", recordings / "0.wav", "--adapter", adapter),
-        ("embed", recordings, "--encoder", small, "-o", tmp_path / "rows.npy"),
+        ("embed", recordings, "--encoder", small, "-o", tmp_path / "store"),
     ):
         done = run(*words, home=tmp_path)
         assert done.returncode == 0, (words, done.stderr)

@@ -21,7 +21,7 @@ class ClapBase(ABC):
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`.
+        As in :class:`~prism_audio.encoders.protocol.Encoder`.
     mel : MelFrontEnd
         How sound becomes the audio tower's input.
     """

@@ -58,7 +58,7 @@ class ClapEncoder(ClapBase):
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`. The fingerprint is the same for a model
+        As in :class:`~prism_audio.encoders.protocol.Encoder`. The fingerprint is the same for a model
         in the hub's format and in LAION's if both compute the same.
     model, tokenizer
         The loaded ``ClapModel`` and its tokenizer.

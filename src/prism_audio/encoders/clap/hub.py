@@ -20,8 +20,9 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from prism_audio.encoders.assets import cache_folder
-from prism_audio.encoders.fetch import Unreachable, download, exclusive
+from prism_audio.encoders.fetch import Unreachable, download
 from prism_audio.errors import AssetError
+from prism_audio.io.locks import exclusive
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _TIMEOUT = 15.0

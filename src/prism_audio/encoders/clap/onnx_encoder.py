@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.encoders.base import usable_cores
 from prism_audio.encoders.clap.base import ClapBase, too_long, unit_rows
 from prism_audio.encoders.clap.mel import MelFrontEnd
 from prism_audio.encoders.clap.session import TowerSession
 from prism_audio.encoders.clap.settings import read_config, read_front_end
 from prism_audio.errors import AssetError, InputError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
 
 # Raised when the computation around the networks changes an embedding.
@@ -52,7 +52,7 @@ class OnnxClapEncoder(ClapBase):
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`. The fingerprint is a hash of the files'
+        As in :class:`~prism_audio.encoders.protocol.Encoder`. The fingerprint is a hash of the files'
         contents and of the sound's preparation, wherever the folder lies.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.errors import AssetError
+from prism_audio.io.runtime import import_onnxruntime
 from prism_audio.io.types import Float32
 
 Array = NDArray[Any]
@@ -91,14 +91,6 @@ class TowerSession:
         }
         rows: Float32 = self._session.run([self._output], feeds)[0]
         return rows
-
-
-def import_onnxruntime() -> Any:
-    """The package onnxruntime with its telemetry switched off."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
-    return onnxruntime
 
 
 def _contains(path: Path, text: bytes) -> bool:

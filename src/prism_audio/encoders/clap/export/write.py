@@ -17,6 +17,7 @@ from prism_audio.encoders.clap.export.htsat import audio_graph
 from prism_audio.encoders.clap.export.roberta import text_graph
 from prism_audio.encoders.clap.onnx_encoder import PRECISIONS, OnnxClapEncoder, tower_files
 from prism_audio.errors import AssetError, PrismError
+from prism_audio.io.runtime import import_onnxruntime
 
 if TYPE_CHECKING:
     from prism_audio.encoders.clap.encoder import ClapEncoder
@@ -109,6 +110,7 @@ def _paths(folder: Path, end: str) -> tuple[Path, Path]:
 
 
 def _quantise(full: Path, small: Path) -> None:
+    import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     log = logging.getLogger()
