@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Failure, OpenClip
-from prism_audio.encoders.embedding.recordings import embed_into
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.audio.windows import Window, encoder_windows
+from prism_audio.encoders.embedding.clips import Failure, OpenClip, embed_into
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32

@@ -155,20 +155,23 @@ async def receive_raw(request: Request, limits: Limits) -> Body:
 
 
 async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    too_large = ApiError(
-        413,
-        "too_large",
-        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
-    )
-    said = request.headers.get("content-length", "")
-    if said.isdecimal() and int(said) > limits.bytes:
-        raise too_large
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.bytes:
+        raise _too_large(limits)
     total = 0
     async for chunk in request.stream():
         total += len(chunk)
         if total > limits.bytes:
-            raise too_large
+            raise _too_large(limits)
         yield chunk
+
+
+def _too_large(limits: Limits) -> ApiError:
+    return ApiError(
+        413,
+        "too_large",
+        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
+    )
 
 
 async def _spooled(chunks: AsyncIterator[bytes]) -> Body:
