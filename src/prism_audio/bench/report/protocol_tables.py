@@ -30,6 +30,11 @@ _ABOUT = {
         "The batch holds clips of so many classes only, while all prototypes stay on offer. All clips "
         "of those classes are the batch; five draws in every place.",
     ),
+    "lists": (
+        "Short lists of labels",
+        "A random list of so many labels, and the clips of those classes; no other label is on offer. "
+        "Five draws in every condition.",
+    ),
     "skewed": (
         "Uneven classes",
         "Transductive; the class of rank r keeps one in r of its clips, so a few classes make up most "

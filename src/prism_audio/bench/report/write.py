@@ -40,7 +40,7 @@ def write_report(findings: Findings, folder: Path) -> list[Path]:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PrismError(f"{folder} cannot be made: {error.strerror or error}") from error
-    report = list(sections(findings))
+    report = list(sections(findings, folder))
     title = findings.bench.experiment.title
     pictures = {
         part.name: svg(part.figure)
