@@ -5,7 +5,7 @@ BIN     = $(VENV)/bin
 # Two test processes; one BLAS thread in each, so that they do not fight over the cores.
 PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all coverage lint docs dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/prism demo
@@ -17,11 +17,29 @@ test: $(VENV)/.installed-dev lint
 test-all: $(VENV)/.installed-dev lint
 	$(PYTEST)
 
+# The share of the lines of src that the fast tests run.
+coverage: $(VENV)/.installed-dev
+	$(PYTEST) -m "not slow" --cov=prism_audio --cov-report=term:skip-covered
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The documentation site, in build/site; a broken link or reference is an error.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the documentation is in build/site/index.html"
+
+# What is released: sdist, wheel, their hashes, and a list of what the wheel needs (CycloneDX).
+dist: $(VENV)/.installed-release
+	rm -rf dist build/release
+	$(BIN)/python -m build -q
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install -q dist/*.whl
+	$(BIN)/cyclonedx-py environment build/release --pyproject pyproject.toml --of JSON -o dist/sbom.cdx.json
+	cd dist && sha256sum * > SHA256SUMS
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,9 +50,9 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q -e .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q -e '.[dev]'
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e '.[$*]'
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) build dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

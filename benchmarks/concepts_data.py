@@ -20,9 +20,15 @@ from safetensors.numpy import save
 
 from prism_audio.audio.decode import SUFFIXES
 from prism_audio.encoders import assets
-from prism_audio.encoders.base import encoder_windows
-from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
+from prism_audio.encoders.concepts.encoder import (
+    SENTENCE,
+    Concept,
+    ConceptsEncoder,
+    concepts,
+    space,
+)
 from prism_audio.encoders.concepts.minilm import MiniLM
+from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AudioError
 
 DATA = Path(__file__).parent.parent / "src/prism_audio/encoders/concepts/concepts.safetensors"
@@ -42,11 +48,16 @@ def main() -> None:
         for name, rows in scores.items():
             print(f"{len(rows):4d} recordings  {name}")
     tower = MiniLM(assets.resolve(assets.MINILM), assets.resolve(assets.TOKENIZER))
-    vectors = tower.vectors([concept.sentence for concept in concepts()])
+    vectors = tower.vectors([sentence(concept) for concept in concepts()])
     arrays = {"prior": prior.astype(np.float32), "vectors": vectors.astype(np.float16)}
     DATA.write_bytes(save(arrays))
     for index in np.argsort(-prior)[:10]:
         print(f"{prior[index]:.3f}  {concepts()[index].name}")
+
+
+def sentence(concept: Concept) -> str:
+    """What a text is compared with."""
+    return SENTENCE.format(name=concept.name.lower(), description=concept.description)
 
 
 def collection(encoder: ConceptsEncoder, folder: Path) -> dict[Path, np.ndarray]:

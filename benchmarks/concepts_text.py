@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from concepts_data import sentence
 
 from prism_audio.encoders import assets
 from prism_audio.encoders.concepts.encoder import TEMPERATURE, Concept, concepts
@@ -30,8 +31,8 @@ WAYS: dict[str, tuple[Callable[[Concept], str], bool]] = {
     "name": (lambda concept: concept.name.lower(), False),
     "description": (lambda concept: concept.description, False),
     "name: description": (lambda concept: f"{concept.name.lower()}: {concept.description}", False),
-    "sentence": (lambda concept: concept.sentence, False),
-    "sentence, centred": (lambda concept: concept.sentence, True),
+    "sentence": (sentence, False),
+    "sentence, centred": (sentence, True),
 }
 
 

@@ -24,9 +24,9 @@ import soxr
 
 from prism_audio.audio.decode import SUFFIXES, probe
 from prism_audio.encoders import assets, embed_audio, load_encoder
-from prism_audio.encoders.base import usable_cores
 from prism_audio.encoders.concepts.encoder import FLOOR, ConceptsEncoder, space
 from prism_audio.encoders.concepts.yamnet import RATE, SAMPLES
+from prism_audio.io.runtime import usable_cores
 
 
 def plain_loop(paths: list[Path]) -> np.ndarray:

@@ -121,7 +121,7 @@ def honesty(sounds: Sounds, condition: str, rng: np.random.Generator) -> Iterato
         S, F = map(model.decision_function, (E[unseen], E[stranger]))
         for method, reading, of_known, of_foreign in (
             ("zero-shot", confidence(X, X, weight=0.0)._asdict(), S_0, F_0),
-            ("default", model.adapter_.facts, S, F),
+            ("default", model.adapter_.facts.to_dict(), S, F),
         ):
             share = reading["zero_shot_share"]
             sure, fooled = conviction(of_known, S_0, share), conviction(of_foreign, F_0, share)

@@ -15,8 +15,8 @@ import numpy as np
 from safetensors.numpy import load_file, save
 
 from prism_audio.datasets.esc50 import load_esc50
-from prism_audio.encoders.base import load_encoder
 from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
+from prism_audio.encoders.registry import load_encoder
 from prism_audio.io.atomic import atomic_write
 
 OUT = Path(__file__).resolve().parents[1] / "src/prism_audio/demo/data/esc50_street.safetensors"

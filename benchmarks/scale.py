@@ -49,13 +49,13 @@ def make_rows(path: Path, N: int) -> None:
 def calibrate(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
     """One calibration on the first ``N`` rows, in this process."""
     from prism_audio import PRISM
-    from prism_audio.io.row_files import Flat, RowTable, open_file
+    from prism_audio.io.matrices import FlatRows, RowTable, open_matrix
     from prism_audio.out_of_core.chunks import open_chunks
 
     T = np.load(path.with_suffix(".prototypes.npy"))
-    (whole,) = open_file(path).pieces
-    assert isinstance(whole, Flat)
-    table = RowTable([Flat(whole.path, whole.dtype, whole.offset, (N, D))], str(path))
+    (whole,) = open_matrix(path).parts
+    assert isinstance(whole, FlatRows)
+    table = RowTable([FlatRows(whole.path, whole.dtype, whole.offset, (N, D))], str(path))
     E = table.read(0, N) if how == "memory" else None
     began = time.perf_counter()
     PRISM(preset).fit(open_chunks(table) if E is None else E, prototypes=T)

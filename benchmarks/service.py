@@ -29,7 +29,7 @@ from urllib.parse import quote
 import numpy as np
 import soundfile
 
-from prism_audio.encoders.base import usable_cores
+from prism_audio.io.runtime import usable_cores
 
 RATE = 16_000
 SITES = {"left": "white noise, sine wave, clicking", "right": "rain, whistle, knocking"}

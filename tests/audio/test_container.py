@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import soundfile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_audio.audio.container import View, known
@@ -128,6 +128,7 @@ class Counted:
         return self.function(*arguments)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(
     head=st.binary(max_size=20),
     body=st.binary(max_size=40),

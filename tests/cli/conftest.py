@@ -1,18 +1,22 @@
-"""The installed command in a process of its own, with the cheap encoder known to it."""
+"""The command ``prism``, in a process of its own or in this one, with the cheap encoder known to it."""
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from prism_audio.cli import main
 from tests.helpers.bands import LABELS, recordings
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +30,24 @@ class Prism:
         script = Path(sys.executable).with_name("prism")
         call = [sys.executable, "-c", "from prism_audio.cli import main; main()"]
         self.command = [str(script)] if script.exists() else call
+
+    def inside(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run in this process, which saves the start of another: for refusals and help texts.
+
+        Signals, limits, standard input and the last resort of the interpreter need ``prism(...)``.
+        """
+        out, err = io.StringIO(), io.StringIO()
+        call = ["prism", *map(str, arguments)]
+        with (
+            patch.dict(os.environ, self.environment, clear=True),
+            patch.object(sys, "argv", call),
+            redirect_stdout(out),
+            redirect_stderr(err),
+            pytest.raises(SystemExit) as stop,
+        ):
+            main()
+        code = int(stop.value.code or 0)
+        return subprocess.CompletedProcess(call, code, out.getvalue(), err.getvalue())
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[bytes]:
         """Begin a run."""
@@ -83,7 +105,7 @@ class Prism:
 
 
 @pytest.fixture(scope="session")
-def prism(tmp_path_factory: pytest.TempPathFactory) -> Prism:
+def prism(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prism]:
     """The command; ``--encoder bands`` and ``bands-other`` are installed for it."""
     site = tmp_path_factory.mktemp("installed")
     about = site / "bands-1.0.dist-info"
@@ -98,7 +120,8 @@ def prism(tmp_path_factory: pytest.TempPathFactory) -> Prism:
     environment = {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, search))
     environment.pop("FORCE_COLOR", None)
-    return Prism(environment)
+    with patch.object(sys, "path", [str(site), *sys.path]):
+        yield Prism(environment)
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +135,7 @@ def site(prism: Prism, sounds: Path, tmp_path_factory: pytest.TempPathFactory) -
     """An adapter for them."""
     path = tmp_path_factory.mktemp("site") / "site.safetensors"
     call = ("calibrate", sounds, "-l", LABELS, "--encoder", "bands", "--preset", "paper")
-    done = prism(*call, "-o", path)
+    done = prism.inside(*call, "-o", path)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -122,7 +145,7 @@ def refused(prism: Prism) -> Callable[..., str]:
     """Check that a run is wrong usage: exit code 2, nothing on standard output; gives the message."""
 
     def check(*arguments: object) -> str:
-        done = prism(*arguments)
+        done = prism.inside(*arguments)
         assert (done.returncode, done.stdout) == (2, ""), done
         return " ".join(done.stderr.split())
 

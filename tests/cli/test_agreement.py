@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import embed_timeline
+from prism_audio.encoders import embed_timeline
 from tests.cli.conftest import Prism
 from tests.helpers.bands import LABELS, BandEncoder, tone, write
 from tests.helpers.heads import c_predictions, onnx_predictions

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from prism_audio.cli.bench import command
-from prism_audio.encoders import base
+from prism_audio.encoders import registry
 from prism_audio.errors import PrismError
 from tests.helpers.tiny_bench import BandEncoder, backgrounds, dataset
 
@@ -37,7 +37,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> BandEncoder:
     found = BandEncoder()
-    monkeypatch.setattr(base, "load_encoder", lambda name: found)
+    monkeypatch.setattr(registry, "load_encoder", lambda name: found)
     return found
 
 

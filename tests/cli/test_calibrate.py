@@ -39,17 +39,13 @@ def test_card_of_a_folder(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     assert (adapter.encoder, adapter.encoder_fingerprint) == ("bands", "bands-fingerprint-1")
     assert adapter.prompts.startswith("paper")
     facts = adapter.facts
-    assert (facts["place"], facts["N"], facts["row"], facts["seconds"]) == (
-        "street",
-        24,
-        "clip",
-        1.2,
-    )
-    classes = facts["classes"]
-    assert classes["clips_before"] == classes["clips_after"] == [8, 8, 8]
-    for name in ("confidence_before", "confidence_after", "removed", "trapped", "rank"):
-        assert len(classes[name]) == 3
-    assert all(0 < fraction < 1 for fraction in classes["removed"])
+    assert (facts.place, facts.N, facts.row, facts.seconds) == ("street", 24, "clip", 1.2)
+    classes = facts.classes
+    assert classes.clips_before == classes.clips_after == (8, 8, 8)
+    for column in (classes.confidence_before, classes.confidence_after, classes.trapped):
+        assert len(column) == 3
+    assert len(classes.rank) == 3
+    assert all(0 < fraction < 1 for fraction in classes.removed)
     assert left_over(tmp_path) == ["site.safetensors"]
 
 
@@ -101,7 +97,7 @@ def test_every_kind_of_array_gives_the_same_adapter(
     named = tmp_path / "named.safetensors"
     done = prism("calibrate", rows[0], "--prototypes", text[1], "-o", named, "--place", "roof")
     assert Adapter.load(named).labels == ("tone 2", "tone 7", "tone 12")
-    assert Adapter.load(named).facts["place"] == "roof"
+    assert Adapter.load(named).facts.place == "roof"
 
 
 class Danger:
@@ -224,7 +220,7 @@ def test_a_store_in_chunks_gives_the_same_adapter(
     a, b = Adapter.load(whole), Adapter.load(parts)
     np.testing.assert_allclose(a.W, b.W, atol=1e-6)
     assert (a.encoder, a.encoder_fingerprint) == (b.encoder, b.encoder_fingerprint)
-    assert a.facts["classes"] == b.facts["classes"]
+    assert a.facts.classes == b.facts.classes
 
 
 def test_recordings_are_no_chunks(

@@ -81,7 +81,7 @@ def test_saved_adapter_labels_without_calibration(
     alone = prism("classify", sounds / "07-03.wav", "-a", saved, "--json")
     (row,) = json.loads(alone.stdout)["rows"]
     assert row == next(r for r in json.loads(first.stdout)["rows"] if r["file"] == row["file"])
-    assert Adapter.load(saved).facts["place"] == "é"
+    assert Adapter.load(saved).facts.place == "é"
 
 
 def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:
@@ -93,7 +93,7 @@ def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:
     assert done["summary"]["verdict"] == "zero-shot"
     encoder = BandEncoder()
     T = prototypes(encoder, read_labels(LABELS), PromptSet.load("paper"))
-    from prism_audio.encoders.base import embed_audio
+    from prism_audio.encoders import embed_audio
 
     scores = embed_audio(encoder, [row["file"] for row in done["rows"]]) @ T.T
     np.testing.assert_allclose(

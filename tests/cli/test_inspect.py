@@ -28,8 +28,8 @@ def test_card_for_people_programs_and_pages(prism: Prism, site: Path) -> None:
 
 def test_classes_in_the_trap_are_named(prism: Prism, site: Path, tmp_path: Path) -> None:
     adapter = Adapter.load(site)
-    classes = {**adapter.facts["classes"], "trapped": [False, True, False]}
-    caught = replace(adapter, facts={**adapter.facts, "classes": classes})
+    classes = replace(adapter.facts.classes, trapped=(False, True, False))
+    caught = replace(adapter, facts=replace(adapter.facts, classes=classes))
     caught.save(tmp_path / "caught.safetensors")
     shown = prism("inspect", tmp_path / "caught.safetensors").stdout
     assert "in the polyphonic trap: tone 7; " in " ".join(shown.split())

@@ -117,8 +117,8 @@ def test_warmup_switches_over_by_itself(prism: Prism, tmp_path: Path) -> None:
     kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
     assert kinds[: kinds.index("switch")].count("window") == 60
     adapter = Adapter.load(saved)
-    assert adapter.facts["N"] == 60
-    assert adapter.facts["place"] == "stream.wav"
+    assert adapter.facts.N == 60
+    assert adapter.facts.place == "stream.wav"
     # What it says after the switch is what the saved adapter says from the beginning.
     again = prism("listen", file, "-a", saved, "--window", 0.5, "--json", "--every")
     assert lines(again, "window")[60:] == lines(done, "window")[60:]

@@ -13,6 +13,7 @@ from prism_audio.export.arrays import write_json, write_npz
 from prism_audio.export.c_header import write_c_header
 from prism_audio.export.onnx import check_onnx, onnx_model, write_onnx
 from prism_audio.export.sentence_transformers import write_modules
+from prism_audio.model.facts import Facts
 from tests.helpers.heads import c_labels, c_predictions, onnx_outputs
 
 ODD = (
@@ -78,7 +79,7 @@ def test_c_labels_survive(adapter: Adapter, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["*/ #error", "back\\", "line\nbreak", "??/"])
 def test_no_name_breaks_out_of_the_comment(place: str, tmp_path: Path) -> None:
-    adapter = Adapter.zero_shot(np.eye(3), ("a", "b", "c"), facts={"place": place}, encoder=place)
+    adapter = Adapter.zero_shot(np.eye(3), ("a", "b", "c"), facts=Facts(place=place), encoder=place)
     write_c_header(adapter, tmp_path / "site.h")
     labels, _ = c_predictions(tmp_path / "site.h", np.eye(3), tmp_path)
     np.testing.assert_array_equal(labels, [0, 1, 2])

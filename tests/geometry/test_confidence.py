@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -87,7 +85,7 @@ def test_the_temperature_is_of_the_right_order(N, noise, blur):
     E, T, truth = problem(1600, 32, 8, noise=noise)
     E = unit(E + blur * np.random.default_rng(1).standard_normal(E.shape) / np.sqrt(32))
     model = PRISM().fit(E[:N], prototypes=T)
-    S, tau = model.decision_function(E[800:]), model.adapter_.facts["temperature"]
+    S, tau = model.decision_function(E[800:]), model.adapter_.facts.temperature
     errors = [calibration_error(S, tau * factor, truth[800:]) for factor in (0.05, 1, 20)]
     assert errors[1] < min(errors[0], errors[2])
     assert errors[1] < 0.2
@@ -96,8 +94,8 @@ def test_the_temperature_is_of_the_right_order(N, noise, blur):
 def read(model, T, E):
     """Conviction of every row, and the threshold."""
     facts = model.adapter_.facts
-    share = facts["zero_shot_share"]
-    return conviction(model.decision_function(E), E @ T.T, share)[:, 0], facts["unknown_threshold"]
+    share = facts.zero_shot_share
+    return conviction(model.decision_function(E), E @ T.T, share)[:, 0], facts.unknown_threshold
 
 
 def test_the_threshold_keeps_the_known_and_turns_foreign_sounds_away():
@@ -133,12 +131,12 @@ def test_every_calibration_says_how_to_read_it(tmp_path):
         adapter = PRISM(preset).fit(E, prototypes=T).adapter_
         back = Adapter.load(adapter.save(tmp_path / "site.safetensors"))
         for name in ("temperature", "zero_shot_share", "unknown_threshold"):
-            assert back.facts[name] == adapter.facts[name]
-            assert isinstance(back.facts[name], float)
+            assert getattr(back.facts, name) == getattr(adapter.facts, name)
+            assert isinstance(getattr(back.facts, name), float)
     silent = PRISM().fit(np.zeros((5, 16)), prototypes=T).adapter_
-    assert "temperature" not in silent.facts
+    assert silent.facts.temperature is None
     single = PRISM().fit(E, prototypes=T[:1]).adapter_
-    assert json.dumps(single.facts["unknown_threshold"]) == "null"
+    assert single.facts.unknown_threshold is None
 
 
 def test_a_large_batch_is_read_from_a_sample_of_all_of_it():
@@ -147,6 +145,6 @@ def test_a_large_batch_is_read_from_a_sample_of_all_of_it():
     order = np.argsort(truth, kind="stable")
     facts = PRISM().fit(E[order], prototypes=T).adapter_.facts
     adapter = PRISM().fit(E, prototypes=T).adapter_
-    wanted = confidence(adapter.scores(E), E @ T.T, adapter.facts["numbers"]["weight"])
-    assert facts["temperature"] == pytest.approx(wanted.temperature, rel=0.1)
-    assert facts["unknown_threshold"] == pytest.approx(wanted.unknown_threshold, abs=0.02)
+    wanted = confidence(adapter.scores(E), E @ T.T, adapter.facts.numbers["weight"])
+    assert facts.temperature == pytest.approx(wanted.temperature, rel=0.1)
+    assert facts.unknown_threshold == pytest.approx(wanted.unknown_threshold, abs=0.02)

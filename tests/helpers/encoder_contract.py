@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from prism_audio.encoders.base import Encoder, embed_audio
+from prism_audio.encoders import embed_audio
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 
 TOLERANCE = 1e-5

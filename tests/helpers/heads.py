@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prism_audio.io.runtime import import_onnxruntime
+
 _PROGRAM = r"""
 #include <stdio.h>
 #include "head.h"
@@ -83,8 +85,6 @@ def onnx_predictions(model: Path, E: np.ndarray) -> np.ndarray:
 
 def onnx_outputs(model: Path, E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scores (N, C) and labels (N,) of the ONNX head."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    session = import_onnxruntime().InferenceSession(str(model), providers=["CPUExecutionProvider"])
     scores, label = session.run(["scores", "label"], {"embedding": E.astype(np.float32)})
     return scores, label

@@ -11,6 +11,7 @@ from prism_audio.geometry.confidence import probabilities
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import classify, summarise
 from prism_audio.labelling.labeller import UNKNOWN
+from prism_audio.model.facts import Facts
 
 
 def batch_of(E: np.ndarray) -> Batch:
@@ -37,7 +38,7 @@ def test_rows_are_what_the_adapter_says(problem: tuple[Adapter, Batch]) -> None:
     assert [row.runner_up for row in rows] == names[order[:, 1]].tolist()
     ranked = np.take_along_axis(scores, order, axis=1)
     np.testing.assert_allclose([row.score for row in rows], ranked[:, 0], atol=1e-6)
-    P = probabilities(scores, adapter.facts["temperature"])
+    P = probabilities(scores, adapter.facts.temperature)
     np.testing.assert_allclose([row.probability for row in rows], P.max(axis=1), atol=1e-4)
     np.testing.assert_allclose([row.margin for row in rows], ranked[:, 0] - ranked[:, 1], atol=2e-6)
     assert [[name for name, _ in row.top] for row in rows] == names[order[:, :3]].tolist()
@@ -60,8 +61,8 @@ def test_summary_counts(problem: tuple[Adapter, Batch]) -> None:
 
 def test_threshold_of_the_adapter_is_the_default(problem: tuple[Adapter, Batch]) -> None:
     adapter, batch = problem
-    plain = replace(adapter, facts={})
-    own = replace(adapter, facts={"unknown_threshold": 0.5})
+    plain = replace(adapter, facts=Facts())
+    own = replace(adapter, facts=Facts(unknown_threshold=0.5))
     assert classify(batch, own) == classify(batch, plain, threshold=0.5)
     assert classify(batch, own, threshold=-1.0) == classify(batch, plain)
 

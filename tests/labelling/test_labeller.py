@@ -9,6 +9,7 @@ import pytest
 from prism_audio import PRISM, Adapter
 from prism_audio.errors import InputError
 from prism_audio.labelling.labeller import UNKNOWN, Answer, Labeller
+from prism_audio.model.facts import Facts
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_other_types_and_silence(adapter: Adapter, E: np.ndarray) -> None:
 
 
 def test_without_a_calibration_there_is_no_probability(adapter: Adapter, E: np.ndarray) -> None:
-    answer = Labeller(replace(adapter, facts={})).answer_one(E[0])
+    answer = Labeller(replace(adapter, facts=Facts())).answer_one(E[0])
     assert (answer.probability, answer.convinced) == (None, True)
 
 
@@ -94,7 +95,7 @@ def test_ties_go_to_the_first_class() -> None:
 def test_one_answer_costs_a_fraction_of_a_millisecond() -> None:
     rng = np.random.default_rng(0)
     T = rng.standard_normal((50, 512)).astype(np.float32)
-    adapter = replace(Adapter.zero_shot(T), facts={"temperature": 0.05, "unknown_threshold": 0.1})
+    adapter = replace(Adapter.zero_shot(T), facts=Facts(temperature=0.05, unknown_threshold=0.1))
     labeller, e = Labeller(adapter), T[0]
     labeller.answer_one(e)
     seconds = []

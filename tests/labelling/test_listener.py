@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prism_audio.audio.capture import pcm_blocks
-from prism_audio.encoders.base import embed_audio, embed_timeline
+from prism_audio.encoders import embed_audio, embed_timeline
 from prism_audio.encoders.prompts import PromptSet, read_labels
 from prism_audio.errors import AdapterError, AudioError, InputError
 from prism_audio.labelling.batch import Batch
@@ -17,6 +17,7 @@ from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.events import LabelledWindow, events
 from prism_audio.labelling.labeller import UNKNOWN
 from prism_audio.labelling.listener import Listener, Pace, Switched, WindowAnswer
+from prism_audio.model.facts import Facts
 from prism_audio.model.vocabulary import Vocabulary
 from tests.helpers.bands import LABELS, RATE, BandEncoder, OtherEncoder, tone
 
@@ -46,7 +47,7 @@ def adapter(encoder: BandEncoder, words: Vocabulary, sound: np.ndarray):
         line.embeddings, names, line.start, line.end, "window", "bands", encoder.fingerprint
     )
     adapter = calibrate_place(batch, words, place="here", preset="paper")
-    assert adapter.facts["verdict"] != "zero-shot"
+    assert adapter.facts.verdict != "zero-shot"
     return adapter
 
 
@@ -136,7 +137,7 @@ def test_warmup(encoder, words: Vocabulary, sound: np.ndarray) -> None:
     assert len(before) == switched.windows == 50
     assert before == answers(Listener(encoder, plain, Pace.fit(encoder)), sound)[:50]
     assert listener.adapter is switched.adapter
-    assert (switched.adapter.facts["place"], switched.adapter.facts["N"]) == ("porch", 50)
+    assert (switched.adapter.facts.place, switched.adapter.facts.N) == ("porch", 50)
     after = [notice for notice in told if isinstance(notice, WindowAnswer)][50:]
     assert after == answers(Listener(encoder, switched.adapter, Pace.fit(encoder)), sound)[50:]
 
@@ -162,8 +163,8 @@ def test_drift_is_noticed_and_its_end_too(encoder, adapter) -> None:
 
 
 def test_damaged_facts_are_told(encoder, adapter) -> None:
-    told = {**adapter.facts["surroundings"], "centres": "AAAA"}
-    damaged = replace(adapter, facts={"surroundings": told})
+    surroundings = replace(adapter.facts.surroundings, centres="AAAA")
+    damaged = replace(adapter, facts=Facts(surroundings=surroundings))
     with pytest.raises(AdapterError, match="calibrate again"):
         Listener(encoder, damaged, Pace.fit(encoder))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,8 +79,8 @@ def test_a_file_gives_back_everything(fitted, saved):
         assert getattr(again, name) == getattr(adapter, name)
     np.testing.assert_array_equal(again.W, adapter.W)
     np.testing.assert_array_equal(again.predict(E), adapter.predict(E))
-    assert again.facts["N"] == 600
-    assert again.facts["verdict"] == "adapted"
+    assert again.facts.N == 600
+    assert again.facts.verdict == "adapted"
 
 
 def test_zero_shot_adapters_change_nothing():
@@ -140,6 +141,70 @@ def test_every_defect_has_its_message(saved, tmp_path):
     refused("damaged", card="{")
     refused("lacks 'labels'", card="{}")
     refused("list of strings", card='{"labels": [1, 2]}')
+    refused("nested too deeply", card='{"labels": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+def recorded(saved):
+    payload = saved.read_bytes()
+    size = struct.unpack("<Q", payload[:8])[0]
+    return json.loads(json.loads(payload[8 : 8 + size])["__metadata__"]["card"])
+
+
+@pytest.mark.parametrize(
+    ("match", "labels"),
+    [
+        ("two classes are called 'a'", list("abcda")),
+        ("no valid Unicode", [*"abcd", "\ud800"]),
+        ("no classes", []),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(saved, tmp_path, match, labels):
+    card = json.dumps(recorded(saved) | {"labels": labels})
+    with pytest.raises(AdapterError, match=match):
+        Adapter.load(rewritten(saved, tmp_path, card=card))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("place", 3),
+        ("N", "many"),
+        ("N", -1),
+        ("temperature", "warm"),
+        ("temperature", float("nan")),
+        ("reasons", "few clips"),
+        ("reasons", [1]),
+        ("rounds", {}),
+        ("numbers", []),
+        ("classes", []),
+        ("classes", {"trapped": [1, 0, 0, 0, 0]}),
+        ("classes", {"clips_after": [1, 2]}),
+        ("surroundings", {"spread": 1.0}),
+        ("surroundings", {"spread": 1.0, "classes": ["a"], "centres": ""}),
+    ],
+)
+def test_facts_of_a_wrong_type_are_refused(saved, tmp_path, name, value):
+    card = recorded(saved)
+    card["facts"][name] = value
+    with pytest.raises(AdapterError, match=f"facts.{name}"):
+        Adapter.load(rewritten(saved, tmp_path, card=json.dumps(card)))
+
+
+def test_facts_of_a_newer_version_are_kept(saved, tmp_path):
+    card = recorded(saved)
+    card["facts"] |= {"humidity": [1, {"of": "air"}], "unknown_threshold": None}
+    adapter = Adapter.load(rewritten(saved, tmp_path, card=json.dumps(card)))
+    assert adapter.facts.extra == {"humidity": [1, {"of": "air"}]}
+    assert adapter.facts.unknown_threshold is None
+    again = Adapter.load(adapter.save(tmp_path / "again.safetensors"))
+    assert again.facts == adapter.facts
+    assert recorded(tmp_path / "again.safetensors")["facts"]["humidity"] == [1, {"of": "air"}]
+
+
+def test_the_card_for_a_notebook_escapes_what_it_shows(fitted):
+    adapter, _ = fitted
+    odd = replace(adapter, facts=replace(adapter.facts, place="<b>yard</b>"))
+    assert "<td style='text-align:left'>&lt;b&gt;yard&lt;/b&gt;</td>" in odd._repr_html_()
 
 
 def test_foreign_and_missing_files(tmp_path, saved):

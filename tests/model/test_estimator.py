@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prism_audio import PRISM, PrismError
@@ -28,7 +29,7 @@ class WithPrototypes(PRISM):
         return super().fit(X, **(named or {"prototypes": prototypes_for(X)}))
 
     def partial_fit(self, X, y=None):
-        first = {} if hasattr(self, "growing_") else {"prototypes": prototypes_for(X)}
+        first = {} if hasattr(self, "reservoir_") else {"prototypes": prototypes_for(X)}
         return super().partial_fit(X, **first)
 
 
@@ -194,3 +195,23 @@ def test_what_the_composition_has_no_use_for_is_refused(switch):
     with pytest.raises(InputError, match="compilation='regression'"):
         PRISM(**switch).fit(E, prototypes=T)
     PRISM(**switch, compilation="regression").fit(E, prototypes=T)
+
+
+def test_probabilities_and_accuracy():
+    E, T, truth = problem(300, 24, 4)
+    model = PRISM().fit(E, prototypes=T, labels=list("abcd"))
+    P = model.predict_proba(E)
+    assert P.shape == (300, 4)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(P.argmax(axis=1), model.predict(E))
+    right = np.mean(model.predict(E) == truth)
+    assert model.score(E, truth) == model.score(E, np.array(list("abcd"))[truth]) == right > 0.5
+    with pytest.raises(PrismError, match="one class for each row"):
+        model.score(E, truth[:-1])
+
+
+def test_grid_search_needs_no_scoring():
+    E, T, truth = problem(200, 16, 3)
+    search = GridSearchCV(PRISM("paper", K=4), {"rounds": [1, 2]}, cv=2)
+    search.fit(E, truth, prototypes=T)
+    assert 0.5 < search.best_score_ <= 1

@@ -93,7 +93,7 @@ def test_arriving_in_chunks_equals_one_batch(chunk, preset):
     np.testing.assert_array_equal(adapter.W, wanted.adapter_.W)
     np.testing.assert_array_equal(site.model_.labels_, wanted.labels_)
     assert adapter.labels == ("a", "b", "c", "d")
-    assert adapter.facts["N"] == adapter.facts["seen"] == len(E)
+    assert adapter.facts.N == adapter.facts.seen == len(E)
     assert not hasattr(model, "adapter_"), "the caller's model is left alone"
 
 
@@ -101,14 +101,14 @@ def test_a_place_starts_as_zero_shot_and_ends_adapted():
     E, T, truth = problem(600, 32, 5)
     site = Growing(PRISM(), T)
     first = site.update(E[:1])
-    assert first.facts["verdict"] == "zero-shot"
+    assert first.facts.verdict == "zero-shot"
     np.testing.assert_array_equal(first.predict(E), np.argmax(E @ T.T, axis=1))
     weights = []
     for at in range(1, 600, 60):
         adapter = site.update(E[at : at + 60])
-        weights.append(adapter.facts["numbers"]["weight"])
+        weights.append(adapter.facts.numbers["weight"])
     assert (np.diff(weights) > -0.05).all()
-    assert adapter.facts["verdict"] == "adapted"
+    assert adapter.facts.verdict == "adapted"
     assert np.mean(adapter.predict(E) == truth) > np.mean(first.predict(E) == truth)
 
 
@@ -117,8 +117,8 @@ def test_beyond_the_capacity_labels_stay_those_of_the_batch():
     site = Growing(PRISM(), T, capacity=2000)
     for at in range(0, 6000, 500):
         adapter = site.update(E[at : at + 500])
-    assert len(site.reservoir.rows) == adapter.facts["N"] == 2000
-    assert adapter.facts["seen"] == 6000
+    assert len(site.reservoir.rows) == adapter.facts.N == 2000
+    assert adapter.facts.seen == 6000
     assert np.mean(adapter.predict(E) == PRISM().fit(E, prototypes=T).labels_) > 0.99
 
 
@@ -156,7 +156,7 @@ def test_growth_spares_calibrations():
     made = len({id(adapter) for adapter in adapters})
     # Every calibration needs a quarter more clips than the last one had.
     assert made < 8 + np.log(400 / 8) / np.log(1.25)
-    assert adapters[-1].facts["seen"] >= 400 / 1.26
+    assert adapters[-1].facts.seen >= 400 / 1.26
     assert site.reservoir.seen == 400
 
 
@@ -199,17 +199,17 @@ def test_partial_fit_wants_prototypes_first_and_the_same_ever_after():
         model.partial_fit(E)
     with pytest.raises(PrismError, match="NaN"):
         model.partial_fit(np.full((2, 16), np.nan), prototypes=T)
-    assert not hasattr(model, "growing_"), "a call that failed leaves nothing behind"
+    assert not hasattr(model, "reservoir_"), "a call that failed leaves nothing behind"
     model.partial_fit(E, prototypes=T)
     with pytest.raises(PrismError, match="other prototypes"):
         model.partial_fit(E, prototypes=T[::-1])
     with pytest.raises(PrismError, match="expecting 16"):
         model.partial_fit(E[:, :15])
-    assert model.growing_.reservoir.seen == 100
+    assert model.reservoir_.seen == 100
 
 
 def test_fit_starts_anew():
     E, T, _ = problem(100, 16, 3)
     model = PRISM().partial_fit(E, prototypes=T).fit(E[:50], prototypes=T)
     model.partial_fit(E[50:], prototypes=T)
-    assert model.adapter_.facts["N"] == 50
+    assert model.adapter_.facts.N == 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prism_audio.encoders import assets
-from prism_audio.encoders.base import embed_audio, load_encoder
+from prism_audio.encoders import assets, embed_audio
+from prism_audio.encoders.registry import load_encoder
 from tests.helpers.service import form, wav
 
 

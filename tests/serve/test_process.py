@@ -69,7 +69,7 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     for (late, what), count in outcomes.items():
         # Once the port is closed there is no answer at all; before the signal there always is.
         assert what in ("200", "503") or late, (what, count)
-    assert Adapter.load(store / "yard.safetensors").facts["N"] == 6
+    assert Adapter.load(store / "yard.safetensors").facts.N == 6
 
 
 def test_a_calibration_in_its_own_process_is_that_of_the_command(prism, tmp_path):
@@ -91,8 +91,8 @@ def test_a_calibration_in_its_own_process_is_that_of_the_command(prism, tmp_path
     assert stopped.returncode == 0
     by_service, by_command = Adapter.load(store / "yard.safetensors"), Adapter.load(made)
     assert (by_service.W == by_command.W).all()
-    assert job["result"]["site"]["verdict"] == by_command.facts["verdict"]
-    assert by_service.facts["classes"] == by_command.facts["classes"]
+    assert job["result"]["site"]["verdict"] == by_command.facts.verdict
+    assert by_service.facts.classes == by_command.facts.classes
 
 
 def test_a_calibration_that_cannot_be_stored_fails_and_the_service_goes_on(prism, tmp_path):
@@ -105,7 +105,7 @@ def test_a_calibration_that_cannot_be_stored_fails_and_the_service_goes_on(prism
         store.write_text("no folder")
         job = calibrate(client, "yard", clips(2))
         assert (job["state"], job["error"]["code"]) == ("failed", "calibration_failed")
-        assert "cannot write" in job["error"]["message"]
+        assert "cannot write" in job["error"]["detail"]
         assert client.get("/v1/sites/yard").status_code == 404
         assert client.get("/healthz").json()["status"] == "ok"
 
@@ -185,7 +185,7 @@ def test_a_large_body_that_is_refused_still_gets_its_reason(prism):
             except httpx.WriteError:  # too much to be read and dropped: the connection is cut
                 assert size > 16 * 2**20
                 continue
-            assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+            assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
         assert httpx.get(f"{served.url}/healthz").status_code == 200
 
 
@@ -202,8 +202,10 @@ def test_live_sound_over_a_real_socket(prism):
             for at in range(0, len(sound), 5000):
                 live.send(sound[at : at + 5000])
             live.send("end")
-            labels = [json.loads(message)["label"] for message in live]
-            assert labels == ["tone 7"] * 3
+            messages = [json.loads(message) for message in live]
+            kinds = ["window", "window", "begin", "window", "end"]
+            assert [message["type"] for message in messages] == kinds
+            assert {message["label"] for message in messages} == {"tone 7"}
             assert live.close_code == 1000
         with connect(address) as live:
             live.recv()

@@ -10,7 +10,8 @@ import pytest
 
 from prism_audio.errors import AdapterError, InputError, PrismError
 from prism_audio.model.adapter import Adapter
-from prism_audio.serve.refusal import Refusal
+from prism_audio.model.facts import Facts
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.sites import Site, Sites, name_of
 from tests.helpers.bands import BandEncoder, OtherEncoder
 from tests.helpers.service import calibrate, clip, clips, form
@@ -24,7 +25,7 @@ def adapter(seed: int = 0, encoder: type[BandEncoder] = BandEncoder) -> Adapter:
         ("a", "b"),
         encoder=encoder.id,
         encoder_fingerprint=encoder.fingerprint,
-        facts={"verdict": "adapted", "N": 7, "date": "2026-05-04 09:30 UTC"},
+        facts=Facts(verdict="adapted", N=7, date="2026-05-04 09:30 UTC"),
     )
 
 
@@ -47,7 +48,7 @@ def test_a_calibrated_default_wins_over_the_file_given_at_start(serve, tmp_path)
     assert again.get("/v1/sites/gate-3").json()["clips"] == 15
     notes = again.app.state.service.sites.notes
     assert "gate-3" in notes[0]
-    assert Adapter.load(given).facts["N"] == 7
+    assert Adapter.load(given).facts.N == 7
 
 
 def test_what_a_store_holds_by_mistake_is_left_out(serve, tmp_path):
@@ -75,7 +76,7 @@ def test_a_site_is_described_by_its_card(serve, tmp_path):
 
 def test_a_zero_shot_site_has_no_adapter(client):
     answer = client.get("/v1/sites/default/adapter")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_adapter")
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_adapter")
 
 
 def test_the_adapter_comes_as_a_file(client, tmp_path):
@@ -96,7 +97,7 @@ def test_a_site_is_removed_from_the_disk_too(client, tmp_path):
     assert not list((tmp_path / "store").iterdir())
     assert client.delete("/v1/sites/yard").status_code == 404
     refused = client.delete("/v1/sites/default")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "default_site")
+    assert (refused.status_code, refused.json()["code"]) == (409, "default_site")
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "A", "", ".hidden", "a b", "é", "a" * 65, "a\n"])
@@ -105,7 +106,7 @@ def test_what_cannot_name_a_file_cannot_name_a_site(client, tmp_path, name):
     assert answer.status_code == 422
     assert not list((tmp_path / "store").iterdir())
     sites = Sites([Site("x", adapter())], BandEncoder(), tmp_path / "store")
-    with pytest.raises(Refusal, match="cannot name a site"):
+    with pytest.raises(ApiError, match="cannot name a site"):
         sites.put(Site(name, adapter()))
 
 

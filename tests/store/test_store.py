@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 
 from prism_audio.encoders.embedding.engine import embed_files
 from prism_audio.errors import InputError
+from prism_audio.store.rows import open_table
 from prism_audio.store.shards import StoreError
 from prism_audio.store.store import Store
 from prism_audio.store.update import Report, update_store
@@ -55,21 +56,6 @@ def test_shards_are_plain_safetensors_mapped_from_disk(folder: Path, out: Path) 
         np.testing.assert_array_equal(load_file(file)["embeddings"], array)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 8, 30, 31])
-def test_chunks_are_all_rows_in_order(folder: Path, out: Path, rows: int) -> None:
-    update(folder, out)
-    store = Store.open(out)
-    chunks = list(store.iter_chunks(rows))
-    assert [len(chunk) for chunk in chunks[:-1]] == [rows] * (len(chunks) - 1)
-    np.testing.assert_array_equal(np.concatenate(chunks), store.embeddings())
-
-
-def test_chunks_without_rows_are_refused(folder: Path, out: Path) -> None:
-    update(folder, out)
-    with pytest.raises(InputError, match="at least one"):
-        next(Store.open(out).iter_chunks(0))
-
-
 def test_rows_of_windows(folder: Path, out: Path) -> None:
     update(folder, out, row="window")
     store, encoder = Store.open(out), TinyEncoder()
@@ -108,7 +94,7 @@ def test_changed_recording_replaces_its_row(folder: Path, out: Path) -> None:
     assert new.keys() == old.keys()
     differing = [path for path in new if not np.array_equal(new[path], old[path])]
     assert differing == [changed]
-    np.testing.assert_array_equal(np.concatenate(list(store.iter_chunks(4))), store.embeddings())
+    np.testing.assert_array_equal(open_table(out).read(0, 30), store.embeddings())
 
 
 def test_content_decides_where_only_the_time_differs(folder: Path, out: Path) -> None:
@@ -166,7 +152,7 @@ def test_only_bad_recordings(tmp_path: Path, out: Path) -> None:
     assert len(update(tmp_path / "sound", out).failures) == 1
     store = Store.open(out)
     assert store.embeddings().shape == (0, TinyEncoder.dim)
-    assert list(store) == list(store.iter_chunks(3)) == store.paths == []
+    assert list(store) == store.paths == []
 
 
 def test_recording_that_changes_meanwhile_is_a_failure_until_the_next_run(

@@ -41,7 +41,7 @@ class Mortal:
 
     def mortal(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
         def counted(*args: Any, **kwargs: Any) -> Any:
-            writing = name != "open" or "w" in str(args[1:])
+            writing = name != "open" or "w" in str(args[1:]) or "x" in str(args[1:])
             if not writing:
                 return call(*args, **kwargs)
             self.calls += 1

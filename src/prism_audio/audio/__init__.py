@@ -1,1 +1,1 @@
-"""Sound on its way to an encoder: decoding, windows; and noisy mixtures made on purpose."""
+"""Sound on its way to an encoder: decoding, live input, windows; and noisy mixtures for tests."""

@@ -1,4 +1,4 @@
-"""The gate for sound that comes as an array: its type, rate, shape, scale and every sample."""
+"""Sound that comes as an array: its type, shape and scale are checked before it passes the gate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.audio.signal import check_rate, fault, resampled, to_mono
+from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 
@@ -47,14 +47,15 @@ def from_array(samples: Any, rate_of_samples: int | None, rate: int) -> Float32:
     from_rate = check_rate(rate_of_samples, "The sampling rate of the array")
     to_rate = check_rate(rate, "The sampling rate wanted")
     sound = _scaled(_time_first(_as_array(samples)))
-    if reason := fault(sound, from_rate):
-        raise InputError(
-            f"The array cannot be used: {reason}. Samples are finite, with full scale 1; "
-            "for integers kept as floats divide by 32768 first."
-        )
-    mono = to_mono(sound)
-    parts = list(resampled([mono], from_rate, to_rate))
+    parts = list(mono_blocks([sound], from_rate, to_rate, _refusal))
     return parts[0].copy() if len(parts) == 1 else np.concatenate(parts)
+
+
+def _refusal(reason: str) -> InputError:
+    return InputError(
+        f"The array cannot be used: {reason}. Samples are finite, with full scale 1; "
+        "for integers kept as floats divide by 32768 first."
+    )
 
 
 def _as_array(samples: Any) -> NDArray[Any]:

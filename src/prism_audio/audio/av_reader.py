@@ -1,4 +1,4 @@
-"""The optional second decoder, PyAV: m4a, aac, and the sound of films. Needs the extra ``[av]``."""
+"""The optional second decoder, PyAV: m4a, aac and the sound of video. Needs the extra ``[av]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import av
 import numpy as np
 
 from prism_audio.audio import container
-from prism_audio.audio.readers import Reader, damaged
+from prism_audio.audio.reader import Reader
 from prism_audio.audio.source import OpenRecording
 from prism_audio.io.types import Float32
 
@@ -39,19 +39,26 @@ def av_reader(source: OpenRecording, reason: str) -> Iterator[Reader]:
         kind = f"{media.format.name.split(',')[0]} {track.codec_context.name}"
 
         def blocks(size: int) -> Iterator[Float32]:
-            done = 0
+            done, given, parts = 0, 0, []
             # This changes the layout in memory alone; rate and channels stay those of the track.
             planar = av.AudioResampler(format="fltp")
             try:
                 for frame in media.decode(track):
-                    heard = (frame.sample_rate, frame.layout.nb_channels)
-                    if heard != (track.rate, track.channels):
-                        raise damaged(source, done / track.rate, "rate or channels change")
+                    if (frame.sample_rate, frame.layout.nb_channels) != (
+                        track.rate,
+                        track.channels,
+                    ):
+                        raise source.damaged(done / track.rate, "rate or channels change")
                     for part in planar.resample(frame):
                         done += part.samples
-                        yield np.asarray(part.to_ndarray().T, dtype=np.float32)
+                        parts.append(part.to_ndarray().T)
+                    if done - given >= size:
+                        yield np.concatenate(parts)
+                        given, parts = done, []
             except (av.FFmpegError, ValueError) as error:
-                raise view.failure or damaged(source, done / track.rate, error) from error
+                raise view.failure or source.damaged(done / track.rate, error) from error
+            if parts:
+                yield np.concatenate(parts)
 
         yield Reader(track.rate or 0, track.channels or 0, _frames(media, track), kind, blocks)
 

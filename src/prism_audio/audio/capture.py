@@ -1,4 +1,4 @@
-"""Sound that has no end yet: raw PCM from a pipe, and the microphone, as mono blocks at a rate."""
+"""Live audio input: raw PCM from a pipe and the microphone, as mono blocks at the wanted rate."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from prism_audio.audio.signal import check_rate, fault, resampled, to_mono
+from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.errors import AudioError, InputError, PrismError
-from prism_audio.io.types import Float32
+from prism_audio.io.types import Float32, Float64
 
-# Form of a sample: its type, and what full scale is.
+# Format of a sample: its type, and its full scale.
 FORMATS = {"s16le": ("<i2", 2.0**15), "s32le": ("<i4", 2.0**31), "f32le": ("<f4", 1.0)}
-# Short enough that a window is heard as soon as it is over.
+# Short, so that a window is labelled as soon as it is complete.
 BLOCK_SECONDS = 0.1
 
 
@@ -40,30 +40,30 @@ def pcm_blocks(
         raise InputError(f"the format {form!r} is unknown; choose one of {', '.join(FORMATS)}")
     if channels < 1:
         raise InputError(f"{channels} channels were given; a stream has at least one")
-    yield from resampled(_pcm(file, rate, form, channels), rate, to_rate)
+    yield from mono_blocks(
+        _pcm(file, rate, form, channels),
+        rate,
+        to_rate,
+        lambda reason: AudioError(
+            f"standard input: {reason}. Check --format, --rate and --channels: "
+            f"they say {form}, {rate} Hz, {channels}"
+        ),
+    )
 
 
-def _pcm(file: BinaryIO, rate: int, form: str, channels: int) -> Iterator[Float32]:
+def _pcm(file: BinaryIO, rate: int, form: str, channels: int) -> Iterator[Float64]:
     kind, full_scale = FORMATS[form]
     frame = np.dtype(kind).itemsize * channels
-    done, held = 0, b""
+    rest = b""
     while data := file.read(max(1, round(BLOCK_SECONDS * rate)) * frame):
-        held += data
-        whole = len(held) - len(held) % frame
-        samples = np.frombuffer(held[:whole], kind).reshape(-1, channels) / full_scale
-        held = held[whole:]
-        if reason := fault(samples, rate, done):
-            raise AudioError(
-                f"standard input: {reason}. Check --format, --rate and --channels: "
-                f"they say {form}, {rate} Hz, {channels}"
-            )
-        done += len(samples)
-        if len(samples):
-            yield to_mono(samples)
+        rest += data
+        whole = len(rest) - len(rest) % frame
+        yield np.frombuffer(rest[:whole], kind).reshape(-1, channels) / full_scale
+        rest = rest[whole:]
 
 
 def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float32]:
-    """What the microphone hears, as mono float32 blocks at ``to_rate``, without end."""
+    """Sound from the microphone, as mono float32 blocks at ``to_rate``, without end."""
     try:
         import sounddevice
     except ImportError:
@@ -78,7 +78,12 @@ def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float
     chosen = int(device) if device is not None and device.isdecimal() else device
     try:
         rate = int(sounddevice.query_devices(chosen, "input")["default_samplerate"])
-        yield from resampled(_microphone(sounddevice, chosen, rate), rate, to_rate)
+        yield from mono_blocks(
+            _microphone(sounddevice, chosen, rate),
+            rate,
+            to_rate,
+            lambda reason: AudioError(f"microphone: {reason}. Check the device and its driver"),
+        )
     except (sounddevice.PortAudioError, ValueError) as error:
         raise PrismError(
             f"the microphone {'' if device is None else device + ' '}cannot be used: {error}; "
@@ -87,16 +92,20 @@ def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float
 
 
 def _microphone(sounddevice: Any, device: str | int | None, rate: int) -> Iterator[Float32]:
-    heard: Queue[Float32] = Queue()
+    blocks: Queue[Float32] = Queue()
+
+    def take(samples: Float32, *_: Any) -> None:
+        blocks.put(samples.copy())
+
     with sounddevice.InputStream(
         samplerate=rate,
         channels=1,
         dtype="float32",
         device=device,
         blocksize=round(BLOCK_SECONDS * rate),
-        callback=lambda samples, frames, time, status: heard.put(samples[:, 0].copy()),
+        callback=take,
     ):
         while True:
             # Without a timeout Ctrl-C would not get through on every system.
             with suppress(Empty):
-                yield heard.get(timeout=0.5)
+                yield blocks.get(timeout=0.5)

@@ -1,10 +1,10 @@
-"""What the decoder is allowed to see of a file: a kind of audio that is known, and nothing but it.
+"""Which bytes of a file libsndfile may see: known kinds of audio, without tags that make it hang.
 
 Some parsers of libsndfile never return from a hostile header: the metadata lists of RIFF files and
-the Amiga IFF family go round for ever on 50 bytes (seen in 1.2.2). A call that hangs inside C
-cannot be interrupted, so such bytes must not reach it. Two rules keep them away: a file is shown to
-libsndfile only if its first bytes are those of a kind named here, and of a RIFF file only the
-chunks that carry sound are shown. Tags say nothing about sound; nobody misses them.
+the Amiga IFF family loop for ever on 50 bytes (seen in 1.2.2). A call that hangs inside C cannot be
+interrupted, so such bytes must not reach it. Two rules keep them away: a file is shown to libsndfile
+only if its first bytes are those of a kind named here, and of a RIFF file only the chunks that carry
+sound are shown, without tags.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import logging
 import os
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
+from prism_audio.audio.ogg import link_starts
 from prism_audio.audio.source import OpenRecording
 from prism_audio.errors import AudioError
 
@@ -25,7 +27,7 @@ _FARTHEST = 1 << 62  # a position that C can still hold
 _MAX_CHUNKS = 4096
 _MAX_SMALL_CHUNK = 1 << 16
 _SOUND_CHUNKS = (b"ds64", b"fmt ", b"fact")
-# Recorders that never learnt the length (a pipe, a power cut) leave 0 or a number about this large.
+# Recorders that could not write the length (a pipe, a power cut) leave 0 or a number about this large.
 _UNKNOWN_LENGTH = 0x7FFF_0000
 
 
@@ -33,7 +35,7 @@ class View:
     """A read-only file made of new first bytes and one stretch of an older file.
 
     It never raises, because the C code that calls it could not pass an exception on: a failed read
-    is an end of file, kept in ``failure`` for whoever opened it.
+    is an end of file, noted in ``failure`` for whoever opened it.
     """
 
     def __init__(self, source: OpenRecording, head: bytes, start: int, stop: int) -> None:
@@ -79,8 +81,10 @@ def whole(source: OpenRecording) -> View:
     return View(source, b"", 0, source.size)
 
 
-def known(source: OpenRecording) -> View | None:
-    """What libsndfile may see of this file; None where the kind of file is not a known one.
+def known(source: OpenRecording) -> list[View]:
+    """What libsndfile may see of this file: a view for each link of an Ogg file, else one view.
+
+    Empty where the kind of file is not a known one.
 
     Raises
     ------
@@ -90,15 +94,16 @@ def known(source: OpenRecording) -> View | None:
     start = _after_id3(source)
     magic = source.read_at(start, 12)
     if magic[:4] in (b"RIFF", b"RIFX", b"RF64") and magic[8:] == b"WAVE":
-        return _riff(source, start, magic)
-    if _is_known(magic):
-        return View(source, b"", start, source.size)
-    return None
+        return [_riff(source, start, magic)]
+    if magic[:4] == b"OggS":
+        stops = [*link_starts(source, start), source.size]
+        return [View(source, b"", *span) for span in pairwise(stops)]
+    return [View(source, b"", start, source.size)] if _is_known(magic) else []
 
 
 def _is_known(magic: bytes) -> bool:
     return (
-        magic[:4] in (b"fLaC", b"OggS", b"caff", b".snd")
+        magic[:4] in (b"fLaC", b"caff", b".snd")
         or (magic[:4] == b"FORM" and magic[8:] in (b"AIFF", b"AIFC"))
         or magic == b"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb"  # Sony Wave64
         # An MPEG audio frame: eleven set bits, then a version and a layer that exist.
@@ -107,7 +112,7 @@ def _is_known(magic: bytes) -> bool:
 
 
 def _after_id3(source: OpenRecording) -> int:
-    """Offset of the first byte behind the ID3v2 tags; behind them libsndfile would guess anew."""
+    """Offset of the first byte after the ID3v2 tags, where libsndfile would guess the format again."""
     start = 0
     for _ in range(16):
         tag = source.read_at(start, 10)
@@ -124,13 +129,13 @@ def _after_id3(source: OpenRecording) -> int:
 def _riff(source: OpenRecording, start: int, magic: bytes) -> View:
     """A RIFF file reduced to its format and samples, with the length that the file really has."""
     order = ">" if magic[:4] == b"RIFX" else "<"
-    kept: dict[bytes, bytes] = {}
+    chunks: dict[bytes, bytes] = {}
     for name, size, body in _chunks(source, start + 12, order):
         if name == b"data":
-            length = _real_length(source, size, body, kept.get(b"ds64", b""))
-            return View(source, _head(magic, order, kept, length), body, body + length)
-        if name in _SOUND_CHUNKS and name not in kept and size <= _MAX_SMALL_CHUNK:
-            kept[name] = source.read_at(body, size)
+            length = _real_length(source, size, body, chunks.get(b"ds64", b""))
+            return View(source, _head(magic, order, chunks, length), body, body + length)
+        if name in _SOUND_CHUNKS and name not in chunks and size <= _MAX_SMALL_CHUNK:
+            chunks[name] = source.read_at(body, size)
     raise source.refused("its header is damaged: it leads to no sound ('data' chunk)", _RECONVERT)
 
 
@@ -155,10 +160,10 @@ def _real_length(source: OpenRecording, size: int, body: int, ds64: bytes) -> in
     return min(size, there) if size else there
 
 
-def _head(magic: bytes, order: str, kept: dict[bytes, bytes], length: int) -> bytes:
+def _head(magic: bytes, order: str, chunks: dict[bytes, bytes], length: int) -> bytes:
     """All that stands before the samples."""
     head = magic
-    for name, content in kept.items():
+    for name, content in chunks.items():
         if name == b"ds64" and len(content) >= 16:
             content = content[:8] + struct.pack("<Q", length) + content[16:]
         head += struct.pack(f"{order}4sI", name, len(content)) + content + bytes(len(content) % 2)

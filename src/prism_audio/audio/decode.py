@@ -1,4 +1,4 @@
-"""From a file, or an array, to mono float32 samples at the rate an encoder wants.
+"""Decode audio: from a file or an array to mono float32 samples at the rate an encoder wants.
 
 Files are read in blocks, so memory does not grow with their length; :func:`decode` is for those
 who want all samples at once. Whatever cannot be decoded is refused with an
@@ -14,16 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from prism_audio.audio.arrays import from_array
-from prism_audio.audio.readers import Reader, reader
-from prism_audio.audio.signal import (
-    HIGHEST_RATE,
-    LOWEST_RATE,
-    check_rate,
-    fault,
-    resampled,
-    to_mono,
-)
-from prism_audio.audio.source import AudioSource, OpenRecording, opened
+from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE, check_rate, mono_blocks
+from prism_audio.audio.reader import Reader
+from prism_audio.audio.readers import open_reader
+from prism_audio.audio.source import AudioFile, AudioSource, OpenRecording, opened
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 
@@ -42,6 +36,10 @@ SUFFIXES = frozenset(
 
 # Samples in one read, over all channels, and in one block that comes out of it.
 _BLOCK = 1 << 20
+_REPAIR = (
+    "Export it again; or read it yourself, repair it (numpy.nan_to_num, a division by full scale) "
+    "and give the array with its rate."
+)
 
 
 class AudioInfo(NamedTuple):
@@ -61,8 +59,9 @@ def stream(source: AudioSource, rate: int, *, block_seconds: float = 10.0) -> It
 
     Parameters
     ----------
-    source : path or binary file
-        An open file must be able to seek; its ``name``, if it has one, stands in messages.
+    source : path, binary file, or pair (samples, rate in Hz)
+        An open file must be able to seek; its ``name``, if it has one, stands in messages. Samples
+        are taken as by :func:`from_array`.
     rate : int
         The rate wanted, in Hz.
     block_seconds : float
@@ -80,10 +79,26 @@ def stream(source: AudioSource, rate: int, *, block_seconds: float = 10.0) -> It
     rate = check_rate(rate, "The sampling rate wanted")
     if not block_seconds > 0:
         raise InputError(f"block_seconds is {block_seconds!r}; give a positive number of seconds.")
-    with _readable(source) as (file, found):
-        size = min(block_seconds * found.rate, _BLOCK / found.channels, _BLOCK * found.rate / rate)
-        blocks = _mono(file, found, max(1, int(size)))
-        yield from resampled(blocks, found.rate, rate)
+    if isinstance(source, tuple):
+        if len(source) != 2:
+            raise InputError(f"a pair (samples, rate in Hz) was wanted, not {len(source)} things")
+        yield from_array(*source, rate)
+        return
+    with _readable(source) as (file, reader):
+        size = min(
+            block_seconds * reader.rate, _BLOCK / reader.channels, _BLOCK * reader.rate / rate
+        )
+        empty = True
+        for block in mono_blocks(
+            reader.blocks(max(1, int(size))),
+            reader.rate,
+            rate,
+            lambda reason: file.refused(reason, _REPAIR),
+        ):
+            empty = False
+            yield block
+        if empty:
+            raise file.refused("it holds no sound (0 samples)", "Record or export it again.")
 
 
 def decode(source: AudioSource, rate: int) -> Float32:
@@ -91,38 +106,22 @@ def decode(source: AudioSource, rate: int) -> Float32:
     return np.concatenate(list(stream(source, rate)))
 
 
-def probe(source: AudioSource) -> AudioInfo:
+def probe(source: AudioFile) -> AudioInfo:
     """What a recording's header says, without decoding it (unless it does not say its length)."""
-    with _readable(source) as (_, found):
-        frames = found.frames
+    with _readable(source) as (_, reader):
+        frames = reader.frames
         if frames is None:
-            frames = sum(len(block) for block in found.blocks(max(1, _BLOCK // found.channels)))
-        return AudioInfo(frames / found.rate, found.rate, found.channels, found.format)
+            frames = sum(len(block) for block in reader.blocks(max(1, _BLOCK // reader.channels)))
+        return AudioInfo(frames / reader.rate, reader.rate, reader.channels, reader.format)
 
 
 @contextmanager
-def _readable(source: AudioSource) -> Iterator[tuple[OpenRecording, Reader]]:
-    with opened(source) as file, reader(file) as found:
-        if not LOWEST_RATE <= found.rate <= HIGHEST_RATE or found.channels < 1:
+def _readable(source: AudioFile) -> Iterator[tuple[OpenRecording, Reader]]:
+    with opened(source) as file, open_reader(file) as reader:
+        if not LOWEST_RATE <= reader.rate <= HIGHEST_RATE or reader.channels < 1:
             raise file.refused(
-                f"its header says {found.rate} Hz and {found.channels} channels, "
+                f"its header says {reader.rate} Hz and {reader.channels} channels, "
                 f"and sound has {LOWEST_RATE} to {HIGHEST_RATE} Hz",
                 "The header is damaged, or this is no sound; export it again.",
             )
-        yield file, found
-
-
-def _mono(file: OpenRecording, found: Reader, size: int) -> Iterator[Float32]:
-    """Checked mono blocks at the recording's own rate."""
-    done = 0
-    for block in found.blocks(size):
-        if reason := fault(block, found.rate, done):
-            raise file.refused(
-                reason,
-                "Export it again; or read it yourself, repair it (numpy.nan_to_num, a division "
-                "by full scale) and give the array with its rate.",
-            )
-        done += len(block)
-        yield to_mono(block)
-    if done == 0:
-        raise file.refused("it holds no sound (0 samples)", "Record or export it again.")
+        yield file, reader

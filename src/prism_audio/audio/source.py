@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from prism_audio.errors import AudioError
 
-AudioSource: TypeAlias = str | os.PathLike[str] | BinaryIO
+AudioFile: TypeAlias = str | os.PathLike[str] | BinaryIO
+# A file, or an array with its rate in Hz.
+AudioSource: TypeAlias = AudioFile | tuple[Any, int]
 
 
 class OpenRecording:
@@ -43,9 +45,17 @@ class OpenRecording:
         """Build the error for this recording."""
         return AudioError(f"{self.name}: {reason}. {remedy}")
 
+    def damaged(self, seconds: float, said: object) -> AudioError:
+        """Build the error for a recording that breaks off ``seconds`` after its start."""
+        return self.refused(
+            f"it is damaged after {seconds:.2f} s ({said})",
+            "Copy it again from where it came; to keep the sound before the damage, convert it: "
+            "ffmpeg -i <file> <new>.wav",
+        )
+
 
 @contextmanager
-def opened(source: AudioSource) -> Iterator[OpenRecording]:
+def opened(source: AudioFile) -> Iterator[OpenRecording]:
     """Open a recording for reading; what the caller opened stays open, rewound by the next use.
 
     An open file is named in messages by its ``name``, so give an upload one:

@@ -1,6 +1,6 @@
 """Equal windows of sound, cut at fixed times whatever the blocks they come in.
 
-Window k begins at sample k * hop. There is one for every k that adds sound no earlier window held:
+Window k begins at sample k * hop. There is one for every k that adds sound no earlier window had:
 a recording shorter than a window gives one, padded with zeros at its end; a tail that the last full
 window already covers gives none.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.signal import check_rate, in_samples
+from prism_audio.audio.gate import check_rate, in_samples
 from prism_audio.io.types import Float32
 
 
@@ -52,7 +52,7 @@ def windows(blocks: Iterable[Float32], rate: int, window: float, hop: float) -> 
     """
     rate = check_rate(rate, "The sampling rate")
     size, step = in_samples(window, rate, "window"), in_samples(hop, rate, "hop")
-    held = np.zeros(size, np.float32)
+    buffer = np.zeros(size, np.float32)
     filled = fresh = start = to_skip = 0
     for block in blocks:
         position = 0
@@ -63,20 +63,20 @@ def windows(blocks: Iterable[Float32], rate: int, window: float, hop: float) -> 
                 position += skipped
                 continue
             taken = min(size - filled, len(block) - position)
-            held[filled : filled + taken] = block[position : position + taken]
+            buffer[filled : filled + taken] = block[position : position + taken]
             position += taken
             filled += taken
             fresh += taken
             if filled == size:
-                yield _window(held, start, size, rate)
+                yield _window(buffer, start, size, rate)
                 keep = max(0, size - step)
-                held[:keep] = held[size - keep :]
+                buffer[:keep] = buffer[size - keep :]
                 filled, fresh, to_skip = keep, 0, max(0, step - size)
                 start += step
     if fresh:
-        held[filled:] = 0.0
-        yield _window(held, start, filled, rate)
+        buffer[filled:] = 0.0
+        yield _window(buffer, start, filled, rate)
 
 
-def _window(held: Float32, start: int, filled: int, rate: int) -> Window:
-    return Window(start / rate, (start + filled) / rate, held.copy(), filled / rate)
+def _window(buffer: Float32, start: int, filled: int, rate: int) -> Window:
+    return Window(start / rate, (start + filled) / rate, buffer.copy(), filled / rate)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.cache import user_cache
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-ENVIRONMENT = "PRISM_CACHE"
 # Files up to this size are hashed whole; longer ones at their beginning, middle and end.
 _WHOLE = 1 << 20
 _PIECE = 1 << 16
@@ -29,8 +29,7 @@ _PIECE = 1 << 16
 
 def default_cache() -> Path:
     """``$PRISM_CACHE/bench``, or a folder in the user's cache."""
-    base = os.environ.get(ENVIRONMENT) or Path.home() / ".cache" / "prism-audio"
-    return Path(base) / "bench"
+    return user_cache("bench")
 
 
 def digest(facts: Any) -> str:

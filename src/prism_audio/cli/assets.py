@@ -23,7 +23,9 @@ class Action(StrEnum):
 def command(
     action: Annotated[
         Action,
-        typer.Argument(help="list: show them. fetch: bring what is missing. verify: check them."),
+        typer.Argument(
+            help="list: show them. fetch: download what is missing. verify: check them."
+        ),
     ] = Action.list,
     folder: Annotated[
         Path | None,
@@ -33,7 +35,7 @@ def command(
 ) -> None:
     """Show, fetch or verify the model files that the encoder 'concepts' needs.
 
-    They are fetched by themselves at the first use; fetch them beforehand for a
+    They are fetched automatically at the first use; fetch them beforehand for a
     machine that will be offline. They are kept in the user's cache, or where
     PRISM_CACHE says, and every one is checked against its pinned SHA-256.
     Exit code 1: some could not be fetched, or verify found some missing or wrong.

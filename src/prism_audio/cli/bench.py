@@ -60,7 +60,7 @@ def command(
     from prism_audio.bench.trials.ablation import check_specs
     from prism_audio.bench.trials.study import embed, investigate
     from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
-    from prism_audio.encoders.base import load_encoder
+    from prism_audio.encoders.registry import load_encoder
 
     settings = read_experiment(experiment)
     check_specs(settings.methods)

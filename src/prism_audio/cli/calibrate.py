@@ -49,28 +49,31 @@ def command(
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
-    from prism_audio.cli.gather import gather_batch, gather_chunks, gather_words, place_of
+    from prism_audio.cli.gather import gather_batch, gather_chunks, place_of
     from prism_audio.cli.inspect import document, show
     from prism_audio.io.table_files import check_output
     from prism_audio.labelling.calibration import calibrate_place, calibrate_rows, estimator
+    from prism_audio.labelling.sources import find_classes
 
     check_output(out, (".safetensors",))
     with orderly_stop(f"stopped; {printable(out)} was not written"):
-        words = gather_words(
+        classes = find_classes(
             recordings, labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
         )
         estimator(preset, car)
         named = place_of(recordings, place)
         if chunk_rows is None and engine is Engine.local:
-            batch = gather_batch(recordings, words, windows=windows)
+            batch = gather_batch(recordings, classes, windows=windows)
             failures = batch.failures
-            adapter = calibrate_place(batch, words.vocabulary, place=named, preset=preset, car=car)
+            adapter = calibrate_place(
+                batch, classes.vocabulary, place=named, preset=preset, car=car
+            )
         else:
             rows = gather_chunks(recordings, chunk_rows, engine is Engine.ray, address)
             failures = []
             adapter = calibrate_rows(
                 rows.source,
-                words.vocabulary,
+                classes.vocabulary,
                 place=named,
                 preset=preset,
                 car=car,

@@ -54,12 +54,14 @@ def command(
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
     from prism_audio.cli.console import end, note, orderly_stop, printable
-    from prism_audio.cli.gather import gather_batch, gather_words, place_of
+    from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
     from prism_audio.io.table_files import SUFFIXES, check_output, write_table
     from prism_audio.labelling.calibration import calibrate_place, estimator
     from prism_audio.labelling.classify import classify
     from prism_audio.labelling.events import FileEvent, events_by_file
+    from prism_audio.labelling.sources import find_classes
+    from prism_audio.labelling.table import Table
 
     if no_adapt and (adapter or save_adapter):
         raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
@@ -70,20 +72,20 @@ def command(
     if save_adapter:
         check_output(save_adapter, (".safetensors",))
     with orderly_stop("stopped; nothing was written"):
-        words = gather_words(
+        classes = find_classes(
             recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
         )
-        used = words.vocabulary.adapter() if no_adapt else words.adapter
+        used = classes.vocabulary.adapter() if no_adapt else classes.adapter
         if used is None:
             estimator(preset)
-        batch = gather_batch(recordings, words, windows=timeline)
+        batch = gather_batch(recordings, classes, windows=timeline)
         if used is None:
             used = calibrate_place(
-                batch, words.vocabulary, place=place_of(recordings, place), preset=preset
+                batch, classes.vocabulary, place=place_of(recordings, place), preset=preset
             )
         rows = classify(batch, used, threshold=threshold, top=top)
     events = events_by_file(rows, confirm) if timeline else None
-    if timeline and used.facts.get("row") == "clip":
+    if timeline and used.facts.row == "clip":
         note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
     # First on the screen: a disk that turns out to be full then takes less with it.
     if as_json:
@@ -94,8 +96,7 @@ def command(
         used.save(save_adapter)
         note(f"wrote {printable(save_adapter)}")
     if out:
-        cells = [row.columns(top) for row in rows]
-        write_table(out, list(cells[0]), cells)
+        Table(rows, top=top).save(out)
         note(f"wrote {printable(out)}")
     if out and events is not None:
         beside = out.with_suffix(f".events{out.suffix}")
@@ -124,7 +125,7 @@ def _print_json(
             "before": dict(summary.before),
             "after": dict(summary.after),
             "verdict": verdict_of(adapter),
-            "reasons": adapter.facts.get("reasons", []),
+            "reasons": adapter.facts.reasons,
         },
         "failures": [
             {"file": printable(file), "reason": printable(reason)} for file, reason in failures
@@ -199,10 +200,10 @@ def _print(
     unsure = f"; {summary.unknown} {what}s are unknown" if summary.unknown else ""
     say(share + unsure)
     say(f"verdict: {verdict_of(adapter)}")
-    for reason in adapter.facts.get("reasons", []):
+    for reason in adapter.facts.reasons:
         say(f"  {reason}")
 
 
 def verdict_of(adapter: Adapter) -> str:
     """The verdict of the calibration; where there was none, zero-shot."""
-    return str(adapter.facts.get("verdict") or "zero-shot")
+    return adapter.facts.verdict or "zero-shot"

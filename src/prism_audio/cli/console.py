@@ -113,7 +113,7 @@ class _Terminated(KeyboardInterrupt):
 def orderly_stop(message: str) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block as an exception would, and then say ``message``."""
 
-    def terminate(number: int, frame: FrameType | None) -> NoReturn:
+    def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
         raise _Terminated
 
     before = signal.signal(signal.SIGTERM, terminate)

@@ -10,7 +10,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
     from prism_audio.labelling.batch import Batch
 
 
@@ -42,9 +42,10 @@ def command(
     """
     from prism_audio.cli.console import end, orderly_stop, say_json
     from prism_audio.cli.diagnosis import look_document, show_look
-    from prism_audio.cli.gather import gather_batch, gather_words
+    from prism_audio.cli.gather import gather_batch
     from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import estimator
+    from prism_audio.labelling.sources import find_classes
     from prism_audio.model.diagnose import look_at
 
     if clean is not None:
@@ -52,12 +53,12 @@ def command(
     if picture:
         raise InputError("--out draws the shift, which only --clean versions of the clips show")
     with orderly_stop("stopped"):
-        words = gather_words(
+        classes = find_classes(
             [noisy], labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
         )
         estimator(preset)
-        batch = gather_batch([noisy], words)
-        look = look_at(batch.embeddings, words.vocabulary, preset)
+        batch = gather_batch([noisy], classes)
+        look = look_at(batch.embeddings, classes.vocabulary, preset)
     if as_json:
         say_json(look_document(look))
     else:
@@ -71,7 +72,7 @@ def _with_pairs(
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.diagnosis import shift_document, show_shift
     from prism_audio.cli.pictures import check_picture, draw_shift
-    from prism_audio.encoders.base import DEFAULT, load_encoder
+    from prism_audio.encoders.registry import DEFAULT, load_encoder
     from prism_audio.errors import InputError
     from prism_audio.labelling.batch import kind_of
     from prism_audio.model.diagnose import pair_rows, shift_of

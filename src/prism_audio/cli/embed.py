@@ -52,8 +52,8 @@ def command(
     Example: [bold]prism embed recordings -o embeddings[/bold]
     """
     from prism_audio.cli.console import ProgressBar, end, orderly_stop, printable, say, say_json
-    from prism_audio.encoders.base import load_encoder
     from prism_audio.encoders.embedding.engine import embed_files
+    from prism_audio.encoders.registry import load_encoder
     from prism_audio.errors import InputError
     from prism_audio.out_of_core.cluster import connect
     from prism_audio.out_of_core.ray_embed import embed_on_ray

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prism_audio.cli import options
+from prism_audio.model.facts import ClassEvidence
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter
@@ -41,9 +43,7 @@ def command(
 
 def document(adapter: Adapter) -> dict[str, Any]:
     """All that an adapter says of itself, for programs."""
-    facts = dict(adapter.facts)
-    facts.pop("classes", None)
-    facts.pop("surroundings", None)
+    facts = replace(adapter.facts, classes=None, surroundings=None).to_dict()
     return {
         "encoder": adapter.encoder,
         "encoder_fingerprint": adapter.encoder_fingerprint,
@@ -58,18 +58,8 @@ def document(adapter: Adapter) -> dict[str, Any]:
 
 def class_rows(adapter: Adapter) -> list[dict[str, Any]]:
     """For every class its label and the evidence about it."""
-    told = adapter.facts.get("classes")
-    C = len(adapter.labels)
-    # Facts come from a file: what does not fit the classes is left out.
-    evidence = {
-        name: values
-        for name, values in (told if isinstance(told, dict) else {}).items()
-        if isinstance(values, list) and len(values) == C
-    }
-    return [
-        {"label": label, **{name: values[c] for name, values in evidence.items()}}
-        for c, label in enumerate(adapter.labels)
-    ]
+    evidence = adapter.facts.classes or ClassEvidence()
+    return [{"label": label, **evidence.of_class(c)} for c, label in enumerate(adapter.labels)]
 
 
 def trap_words(adapter: Adapter) -> str:
@@ -114,9 +104,8 @@ def show(adapter: Adapter) -> None:
     """Print the card and the classes for people."""
     from prism_audio.cli.console import say
     from prism_audio.cli.text_tables import show_pairs, show_table, show_text
-    from prism_audio.model import card
 
-    show_pairs("PRISM adapter", card.rows(adapter))
+    show_pairs("PRISM adapter", adapter.card())
     say("")
     show_table(
         _COLUMNS,

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from prism_audio.cli import options
-
-if TYPE_CHECKING:
-    from prism_audio.io.types import Float32
-
-# Seconds: the window that an adapter of long recordings suggests would answer too late.
-LONGEST = 10.0
 
 
 def command(
@@ -65,17 +58,18 @@ def command(
     a row agree on it. The window is as long as the clips of the adapter's
     calibration, or the encoder's own where there was none. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
-    comes when the sound no longer looks like the calibration. Ctrl-C ends it.
+    comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
 
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -a site.safetensors[/bold]
     """
     from prism_audio.cli.console import end, orderly_stop
-    from prism_audio.cli.gather import gather_words
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
     from prism_audio.io.table_files import check_output
+    from prism_audio.labelling.api import sound_blocks
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.listener import Listener, Pace, Switched
+    from prism_audio.labelling.sources import find_classes
 
     if save_adapter and not warmup:
         raise InputError("--save-adapter keeps what a --warmup N has found; give both")
@@ -87,15 +81,15 @@ def command(
         raise InputError(f"{source}: there is no such recording")
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
-        words = gather_words(None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts)
+        classes = find_classes(
+            None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+        )
         if warmup:
             estimator(preset)
-        tower = words.encoder
+        tower = classes.encoder
         assert tower is not None
-        used = words.adapter or words.vocabulary.adapter()
-        if window is None:
-            window = max(tower.window, min(used.facts.get("seconds", 0.0), LONGEST))
-        pace = Pace.fit(tower, window, hop, confirm)
+        used = classes.adapter or classes.vocabulary.adapter()
+        pace = Pace.for_adapter(tower, used, window, hop, confirm)
         listener = Listener(
             tower,
             used,
@@ -107,7 +101,14 @@ def command(
         )
         teller = (JsonTeller if as_json else Teller)(listener, every)
         teller.settings(source, warmup)
-        blocks = _blocks(source, tower.rate, rate or 0, form, channels, device)
+        blocks = sound_blocks(
+            sys.stdin.buffer if source == "-" else source,
+            tower.rate,
+            rate=rate,
+            form=form,
+            channels=channels,
+            device=device,
+        )
         began = time.process_time()
         try:
             for notice in listener.hear(blocks):
@@ -120,16 +121,3 @@ def command(
             # Processor time, of all threads: waiting for a microphone costs none.
             teller.summary(time.process_time() - began)
     end(failures)
-
-
-def _blocks(
-    source: str, to_rate: int, rate: int, form: str, channels: int, device: str | None
-) -> Iterator[Float32]:
-    from prism_audio.audio.capture import microphone_blocks, pcm_blocks
-    from prism_audio.audio.decode import stream
-
-    if source == "-":
-        return pcm_blocks(sys.stdin.buffer, rate, to_rate, form=form, channels=channels)
-    if source == "mic":
-        return microphone_blocks(to_rate, device)
-    return stream(source, to_rate)

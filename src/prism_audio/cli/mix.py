@@ -1,4 +1,4 @@
-"""``prism mix``: sounds put into a background at a stated SNR."""
+"""``prism mix``: mix sounds with background noise at a stated SNR."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """How a sound and a background come together."""
+    """How a sound and a background are mixed."""
 
     overlay = "overlay"
     scene = "scene"
 
 
 class Level(StrEnum):
-    """What the level of a sound is."""
+    """How the level of a sound is measured."""
 
     rms = "rms"
     lufs = "lufs"
@@ -54,12 +54,12 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Put sounds into a background at a stated signal-to-noise ratio.
+    """Mix sounds with background noise at a stated signal-to-noise ratio.
 
-    Beside every mixture lies its story as JSON: which files (with their sha256),
-    which stretch of the background, when the sound begins, every gain, the SNR
-    asked and the SNR measured. With a folder of backgrounds each sound meets one
-    of them, drawn from the seed.
+    A JSON file beside every mixture says how it was made: which files (with their
+    sha256), which part of the background, when the sound begins, every gain, the
+    SNR asked for and the SNR measured. With a folder of backgrounds each sound
+    gets one of them, drawn from the seed.
 
     Example: [bold]prism mix dog.wav street.wav --snr -6 -o dog_street.wav[/bold]
     """
@@ -71,13 +71,13 @@ def command(
     failures: list[tuple[str | Path, str]] = []
     for number, (sound, noise, target) in enumerate(jobs):
         try:
-            story = mixer.make(sound, noise, target, (seed, number))
+            facts = mixer.make(sound, noise, target, (seed, number))
         except PrismError as error:
             failures.append((sound, str(error)))
             continue
-        done.append({**story, "file": printable(target)})
+        done.append({**facts, "file": printable(target)})
         if not as_json:
-            say(f"{printable(target)}  {story['snr_db_asked']:+.1f} dB in {printable(noise)}")
+            say(f"{printable(target)}  {facts['snr_db_asked']:+.1f} dB in {printable(noise)}")
     if as_json:
         say_json(done)
     end(failures)
@@ -94,12 +94,12 @@ def parse_snr(text: str) -> float | tuple[float, float]:
     if len(numbers) == 2 and numbers[0] <= numbers[1]:
         return numbers[0], numbers[1]
     raise typer.BadParameter(
-        f"{text!r} is no SNR; give decibels (-6) or two bounds (-6:15)", param_hint="--snr"
+        f"{text!r} is not an SNR; give decibels (-6) or two bounds (-6:15)", param_hint="--snr"
     )
 
 
 def plan(foreground: Path, background: Path, out: Path, seed: int) -> list[tuple[Path, Path, Path]]:
-    """Which sound meets which background, and where the mixture goes."""
+    """Sound, background and target file of every mixture."""
     import numpy as np
 
     sounds, noises = _recordings(foreground), _recordings(background)
@@ -127,7 +127,7 @@ class Mixer:
     _noises: dict[tuple[Path, int], MixedSound] = field(default_factory=dict)
 
     def make(self, sound: Path, noise: Path, target: Path, seed: tuple[int, int]) -> dict[str, Any]:
-        """Make one mixture, write it, and return its story."""
+        """Make and write one mixture; returns the facts about it."""
         from prism_audio.audio.decode import probe
         from prism_audio.audio.mixing import mix
 
@@ -158,7 +158,7 @@ def _recordings(path: Path) -> list[Path]:
 
 
 def _refuse_overwriting(sounds: list[Path], noises: list[Path], targets: list[Path]) -> None:
-    """A mixture must not take the place of a recording, nor of another mixture."""
+    """Refuse targets that would overwrite a recording or another mixture."""
     used = {path.resolve(): path for path in (*sounds, *noises)}
     first: dict[Path, Path] = {}
     for sound, target in zip(sounds, targets, strict=True):

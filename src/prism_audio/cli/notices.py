@@ -1,4 +1,4 @@
-"""How ``prism listen`` tells what it hears: lines for people, or JSON documents a line."""
+"""The output of ``prism listen``: lines for people, or one JSON document a line."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Teller:
     def settings(self, source: str, warmup: int) -> None:
         """What is listened to, and how."""
         listener, pace = self.listener, self.listener.pace
-        told = listener.adapter.facts
-        place = f", calibrated at {told['place']}" if told.get("place") else ""
+        known = listener.adapter.facts.place
+        place = f", calibrated at {known}" if known else ""
         say(f"listening to {printable(source)} by {listener.encoder.id}{place}")
         say(f"window {pace.window:.3g} s, hop {pace.hop:.3g} s, confirm {pace.confirm}")
         say(f"classes: {_shortened(listener.adapter.labels)}")
@@ -70,16 +70,18 @@ class Teller:
             say(f"  {_clock(event.start)}  {event.label}  {event.score:.2f}")
 
     def switch(self, switched: Switched) -> None:
-        verdict = switched.adapter.facts["verdict"]
-        because = "; ".join(switched.adapter.facts["reasons"])
+        verdict = switched.adapter.facts.verdict
+        because = "; ".join(switched.adapter.facts.reasons)
         say(f"  {_clock(self.listener.seconds)}  -- calibrated on {switched.windows} windows: "
             f"{verdict} ({because})")  # fmt: skip
 
     def drift(self, drifted: Drifted) -> None:
-        where = "no longer looks" if drifted.away else "looks again"
-        advice = "; labels are worth less here, calibrate anew" if drifted.away else ""
+        where = "no longer sounds" if drifted.away else "sounds again"
+        advice = (
+            "; labels are less reliable here: calibrate this place again" if drifted.away else ""
+        )
         say(
-            f"  {_clock(self.listener.seconds)}  -- this {where} like the calibration "
+            f"  {_clock(self.listener.seconds)}  -- the stream {where} like the calibration "
             f"(distance {drifted.distance:.2f}){advice}"
         )
 
@@ -107,7 +109,7 @@ class JsonTeller(Teller):
             "settings",
             source=printable(source),
             encoder=listener.encoder.id,
-            place=listener.adapter.facts.get("place", ""),
+            place=listener.adapter.facts.place,
             window=round(pace.window, 4),
             hop=round(pace.hop, 4),
             confirm=pace.confirm,
@@ -136,8 +138,8 @@ class JsonTeller(Teller):
         self._say(
             "switch",
             windows=switched.windows,
-            verdict=facts["verdict"],
-            reasons=facts["reasons"],
+            verdict=facts.verdict,
+            reasons=facts.reasons,
         )
 
     def drift(self, drifted: Drifted) -> None:

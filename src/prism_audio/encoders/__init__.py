@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
-from prism_audio.encoders.base import Encoder, Timeline, embed_audio, embed_timeline, load_encoder
+from prism_audio.encoders.embedding.recordings import Timeline, embed_audio, embed_timeline
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.encoders.registry import load_encoder
 
 __all__ = ["Encoder", "Timeline", "embed_audio", "embed_timeline", "load_encoder"]

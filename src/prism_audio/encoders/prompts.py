@@ -1,7 +1,7 @@
-"""From a list of labels to text prototypes: reading the list, filling templates, averaging.
+"""Text prototypes from labels and prompt templates: read the labels, fill the templates, average.
 
 The vector of a label is the mean of its templates' unit vectors, made unit again. Averaging comes
-after normalisation, so that each template counts the same whatever length a tower gives its vector.
+after normalisation, so that each template counts the same whatever the length of its vector.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 
@@ -86,7 +86,7 @@ class PromptSet:
 
 
 def read_labels(spec: str | os.PathLike[str] | Sequence[str]) -> list[str]:
-    """Clean, distinct labels from whatever a user has.
+    """Read labels from a file, a comma list or a sequence, cleaned and without duplicates.
 
     Parameters
     ----------

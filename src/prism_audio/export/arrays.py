@@ -31,8 +31,8 @@ def about(adapter: Adapter) -> dict[str, Any]:
         "encoder": adapter.encoder,
         "encoder_fingerprint": adapter.encoder_fingerprint,
         "prompts": adapter.prompts,
-        "place": str(adapter.facts.get("place", "")),
-        "verdict": str(adapter.facts.get("verdict", "")),
+        "place": adapter.facts.place,
+        "verdict": adapter.facts.verdict,
     }
 
 

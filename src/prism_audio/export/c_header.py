@@ -97,8 +97,8 @@ def c_header(adapter: Adapter) -> str:
     d, C = A.shape
     rows = (f"  {{\n{_lines(map(_number, column))}\n  }}" for column in A.T)
     return _TEMPLATE % {
-        "place": _remark(str(adapter.facts.get("place", ""))),
-        "verdict": _remark(str(adapter.facts.get("verdict", ""))),
+        "place": _remark(adapter.facts.place),
+        "verdict": _remark(adapter.facts.verdict),
         "encoder": _remark(f"{adapter.encoder} {adapter.encoder_fingerprint[:12]}"),
         "d": d,
         "C": C,

@@ -18,6 +18,7 @@ import numpy as np
 from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.runtime import import_onnxruntime
 from prism_audio.model.adapter import Adapter
 
 # Old enough for any runtime in use.
@@ -121,8 +122,7 @@ def check_onnx(model: bytes, adapter: Adapter) -> float:
 
 
 def _session(model: bytes) -> Any:
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -1,15 +1,18 @@
-"""Writing files so that a crash leaves the old one or the new one, never half of either."""
+"""Write files so that a crash leaves the old one or the new one, never half of either."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 from prism_audio.errors import PrismError
+
+# How the names of unfinished files end; a crash may leave some behind.
+TEMPORARY = ".tmp"
 
 
 @contextmanager
@@ -20,32 +23,31 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     whatever had the name before is still there.
     """
     target = Path(path)
+    temporary = target.parent / f".{target.name}.{token_hex(4)}{TEMPORARY}"
     try:
-        handle, temporary = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
-        )
+        file = temporary.open("xb")
     except OSError as error:
         raise PrismError(
             f"cannot write {target}: {error.strerror or error}; choose another place"
         ) from None
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes private files; the result gets the permissions any new file would.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
+        _sync_folder(target.parent)
     except OSError as error:
-        _remove(temporary)
         raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    except BaseException:
-        _remove(temporary)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk, too: it must outlive a loss of power."""
+    with suppress(OSError):  # not every system can; the file itself is on the disk
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

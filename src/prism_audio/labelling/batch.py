@@ -20,8 +20,8 @@ from prism_audio.io.matrices import is_matrix_file, read_matrix
 from prism_audio.io.types import Float
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
     from prism_audio.encoders.embedding.engine import Failure
+    from prism_audio.encoders.protocol import Encoder
     from prism_audio.store.update import Progress
 
 AnyPath = str | os.PathLike[str]

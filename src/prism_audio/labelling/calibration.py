@@ -24,6 +24,7 @@ from prism_audio.io.arrays import as_rows
 from prism_audio.io.types import Float
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.drift import surroundings
+from prism_audio.model.facts import ClassEvidence, Facts
 from prism_audio.model.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def estimator(preset: str = "default", car: bool = False) -> PRISM:
 
     Call it before anything costly to find out whether there is such a preset.
     """
-    from prism_audio.model.estimator import PRESETS, PRISM
+    from prism_audio.model.estimator import PRISM
+    from prism_audio.model.presets import PRESETS
 
     if preset not in PRESETS:
         raise InputError(f"preset {preset!r} is unknown; choose one of {', '.join(PRESETS)}")
@@ -74,12 +76,11 @@ def calibrate_place(
     model = estimator(preset, car).fit(
         batch.embeddings, prototypes=words.prototypes, labels=words.labels
     )
-    facts: dict[str, Any] = {"row": batch.row}
-    seconds = batch.end - batch.start
-    if np.isfinite(seconds).any():
-        facts["seconds"] = round(float(np.nanmedian(seconds)), 3)
+    lengths = batch.end - batch.start
+    seconds = round(float(np.nanmedian(lengths)), 3) if np.isfinite(lengths).any() else None
+    facts = replace(model.adapter_.facts, place=place, row=batch.row, seconds=seconds)
     made_by = (batch.encoder, batch.fingerprint)
-    return described(model, batch.embeddings, model.labels_, words, place, made_by, facts)
+    return described(model, batch.embeddings, model.labels_, words, made_by, facts)
 
 
 def calibrate_rows(
@@ -101,8 +102,8 @@ def calibrate_rows(
     model = estimator(preset, car).fit(source, prototypes=words.prototypes, labels=words.labels)
     sample = pick(source, EVIDENCE_ROWS)
     labels = model.adapter_.predict(sample)
-    facts = {"evidence_rows": len(sample)}
-    return described(model, sample, labels, words, place, (encoder, fingerprint), facts)
+    facts = replace(model.adapter_.facts, place=place, evidence_rows=len(sample))
+    return described(model, sample, labels, words, (encoder, fingerprint), facts)
 
 
 def described(
@@ -110,24 +111,23 @@ def described(
     rows: Float,
     y: Labels,
     words: Vocabulary,
-    place: str,
     made_by: tuple[str, str],
-    facts: dict[str, Any],
+    facts: Facts,
 ) -> Adapter:
     """The adapter of a model with what its card shows, as seen on ``rows`` with labels ``y``."""
     adapter = model.adapter_
     encoder, fingerprint = made_by
-    evidence = {
-        "classes": class_evidence(rows, adapter, model.parameters_),
-        "surroundings": surroundings(rows, y, len(words.labels)),
-    }
     return replace(
         adapter,
         encoder=words.encoder or encoder,
         encoder_fingerprint=words.encoder_fingerprint or fingerprint,
         prompts=words.prompts,
         prompts_fingerprint=words.prompts_fingerprint,
-        facts={"place": place, **adapter.facts, **facts, **evidence},
+        facts=replace(
+            facts,
+            classes=class_evidence(rows, adapter, model.parameters_),
+            surroundings=surroundings(rows, y, len(words.labels)),
+        ),
     )
 
 
@@ -144,7 +144,7 @@ def refuse_other_encoder(
         )
 
 
-def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> dict[str, list[Any]]:
+def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> ClassEvidence:
     """Per class, in the order of the labels: clips and confidence before and after, what was lost.
 
     ``removed`` is the fraction of the class's spread that the deflation takes away, and ``trapped``
@@ -161,19 +161,19 @@ def class_evidence(E: Any, adapter: Adapter, params: Parameters) -> dict[str, li
     for block in row_blocks(len(rows)):
         S = adapter.scores(rows[block])
         scores[block] = S[np.arange(len(S)), after[block]]
-    evidence: dict[str, list[Any]] = {}
+    evidence: dict[str, Any] = {}
     for when, (y, kappa) in (("before", assign(rows, T)), ("after", (after, scores))):
         confidence, occurs = class_confidence(kappa, y, C)
-        evidence[f"clips_{when}"] = np.bincount(y, minlength=C).tolist()
+        evidence[f"clips_{when}"] = tuple(np.bincount(y, minlength=C).tolist())
         evidence[f"confidence_{when}"] = _rounded(np.where(occurs, confidence, np.nan))
-    if adapter.facts.get("verdict") != "zero-shot" and params.deflation != "none":
+    if adapter.facts.verdict != "zero-shot" and params.deflation != "none":
         sounding = row_norms(rows) > 0
         lost = _overlap(rows[sounding], T, after[sounding], params)
         evidence["removed"] = _rounded(lost.removed)
-        evidence["rank"] = lost.rank.tolist()
-        evidence["rank_rule"] = lost.rank_rule.tolist()
-        evidence["trapped"] = lost.trapped.tolist()
-    return evidence
+        evidence["rank"] = tuple(lost.rank.tolist())
+        evidence["rank_rule"] = tuple(lost.rank_rule.tolist())
+        evidence["trapped"] = tuple(lost.trapped.tolist())
+    return ClassEvidence(**evidence)
 
 
 def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Overlap:
@@ -197,6 +197,6 @@ def _overlap(rows: Float, T: Float, y: Labels, params: Parameters) -> overlap.Ov
     return overlap.class_overlap(aligned, y, C, gain)
 
 
-def _rounded(values: np.ndarray) -> list[float | None]:
+def _rounded(values: np.ndarray) -> tuple[float | None, ...]:
     """Numbers for JSON: four places, None where there is none."""
-    return [round(float(value), 4) if np.isfinite(value) else None for value in values]
+    return tuple(round(float(value), 4) if np.isfinite(value) else None for value in values)

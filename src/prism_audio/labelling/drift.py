@@ -1,4 +1,4 @@
-"""Noticing, without labels, that a stream no longer looks like the calibration.
+"""Drift: noticing, without labels, that a stream no longer sounds like its calibration.
 
     r_t = e_t - mu_(y_t),     distance = |running mean of r| / spread
 
@@ -10,6 +10,7 @@ morning of nothing but sirens would count as another place. The running mean for
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from prism_audio.geometry.sphere import Labels, class_means, unit_rows
 from prism_audio.io.arrays import as_rows
 from prism_audio.io.types import Float, Float64
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.facts import Surroundings
 
 # Seconds that the running mean remembers, and seconds before it is worth a look.
 MEMORY, PATIENCE = 120.0, 60.0
@@ -39,7 +41,7 @@ class Drifted(NamedTuple):
     away: bool
 
 
-def surroundings(E: Any, y: Labels, C: int) -> dict[str, Any]:
+def surroundings(E: Any, y: Labels, C: int) -> Surroundings:
     """How a calibration looked, small enough for an adapter's facts.
 
     ``E`` (N, d) are its rows and ``y`` (N,) their classes. The centres are float16: half a
@@ -55,11 +57,11 @@ def surroundings(E: Any, y: Labels, C: int) -> dict[str, Any]:
     for block in row_blocks(len(rows)):
         residual = rows[block] - centres[own[block]]
         square += float(np.vdot(residual, residual))
-    return {
-        "spread": round((square / len(rows)) ** 0.5, 5),
-        "classes": kept.tolist(),
-        "centres": base64.b64encode(centres.tobytes()).decode(),
-    }
+    return Surroundings(
+        spread=round((square / len(rows)) ** 0.5, 5),
+        classes=tuple(kept.tolist()),
+        centres=base64.b64encode(centres.tobytes()).decode(),
+    )
 
 
 class Drift:
@@ -84,18 +86,18 @@ class Drift:
     @classmethod
     def of(cls, adapter: Adapter, hop: float) -> Drift | None:
         """For the calibration behind an adapter; None where the adapter does not tell of it."""
-        told = adapter.facts.get("surroundings")
-        if not isinstance(told, dict) or not told.get("spread"):
+        known = adapter.facts.surroundings
+        if known is None or not known.spread > 0:
             return None
         try:
-            stored = np.frombuffer(base64.b64decode(told["centres"]), np.float16)
-            centres = stored.reshape(len(told["classes"]) + 1, adapter.dim).astype(np.float64)
-            places = _places(len(adapter.labels), told["classes"])
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            stored = np.frombuffer(base64.b64decode(known.centres), np.float16)
+            centres = stored.reshape(len(known.classes) + 1, adapter.dim).astype(np.float64)
+            places = _places(len(adapter.labels), known.classes)
+        except (ValueError, IndexError) as error:
             raise AdapterError(
                 f"what the adapter tells of its calibration is damaged ({error}); calibrate again"
             ) from None
-        return cls(centres[places], told["spread"], hop)
+        return cls(centres[places], known.spread, hop)
 
     @property
     def distance(self) -> float:
@@ -116,8 +118,8 @@ class Drift:
         return Drifted(self.distance, self._away)
 
 
-def _places(C: int, kept: list[int]) -> Labels:
+def _places(C: int, kept: Sequence[int]) -> Labels:
     """For every class the row of its centre; 0, the mean of all, where it has none."""
     places = np.zeros(C, dtype=np.intp)
-    places[kept] = np.arange(1, len(kept) + 1)
+    places[list(kept)] = np.arange(1, len(kept) + 1)
     return places

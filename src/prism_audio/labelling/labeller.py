@@ -92,14 +92,14 @@ class Labeller:
     def __init__(self, adapter: Adapter, *, threshold: float | None = None) -> None:
         facts = adapter.facts
         self.adapter = adapter
-        self.threshold = facts.get("unknown_threshold") if threshold is None else threshold
+        self.threshold = facts.unknown_threshold if threshold is None else threshold
         if self.threshold is not None and UNKNOWN in adapter.labels:
             raise InputError(
                 f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
                 "word that class differently, or set no threshold"
             )
-        self._share = facts.get("zero_shot_share", 0.0) if threshold is None else 0.0
-        temperature = facts.get("temperature") or 0.0
+        self._share = (facts.zero_shot_share or 0.0) if threshold is None else 0.0
+        temperature = facts.temperature or 0.0
         self._temperature = temperature if temperature > 0 else None
         self._text = unit_rows(adapter.prototypes)
 

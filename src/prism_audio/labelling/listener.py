@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.windows import Window, windows
+from prism_audio.audio.windows import Window
+from prism_audio.encoders.embedding.windows import stream_windows
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch
@@ -27,7 +28,11 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
+
+
+# Seconds: the window that an adapter of long recordings suggests would answer too late.
+LONGEST = 10.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,20 @@ class Pace:
         grid = hop / every
         pooled = 1 + round((window - encoder.window) / grid)
         return cls(encoder.window + (pooled - 1) * grid, hop, confirm, grid, pooled, every)
+
+    @classmethod
+    def for_adapter(
+        cls,
+        encoder: Encoder,
+        adapter: Adapter,
+        window: float | None = None,
+        hop: float | None = None,
+        confirm: int = 1,
+    ) -> Pace:
+        """The same; by default a window as long as the clips of the adapter's calibration."""
+        if window is None:
+            window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST))
+        return cls.fit(encoder, window, hop, confirm)
 
 
 @dataclass(frozen=True)
@@ -180,6 +199,11 @@ class Listener:
                     yield self._switch(self._warm)
         yield from events.close()
 
+    def switch_to(self, adapter: Adapter) -> Switched:
+        """Go on with another adapter."""
+        self._use(adapter)
+        return Switched(adapter, 0)
+
     def _use(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._labeller = Labeller(adapter, threshold=self._threshold)
@@ -204,7 +228,7 @@ class Listener:
         encoder, pace = self.encoder, self.pace
         held: deque[tuple[Window, Float32]] = deque(maxlen=pace.pooled)
         waiting = 0  # windows that no answer has taken in
-        for window in _padded(encoder, windows(blocks, encoder.rate, encoder.window, pace.grid)):
+        for window in stream_windows(encoder, blocks, pace.grid):
             held.append((window, encoder.embed_windows(window.samples[None])[0]))
             waiting += 1
             self.seconds = window.end
@@ -221,13 +245,3 @@ class Listener:
         self.answers += 1
         answer = self._labeller.answer_one(embedding)
         return WindowAnswer(held[0][0].start, held[-1][0].end, answer, embedding)
-
-
-def _padded(encoder: Encoder, cut: Iterable[Window]) -> Iterator[Window]:
-    """The windows, a short last one filled up as the encoder wants it."""
-    pad = getattr(encoder, "pad", None)
-    for window in cut:
-        filled = round(window.weight * encoder.rate)
-        if pad is not None and filled < len(window.samples):
-            window = window._replace(samples=pad(window.samples[:filled]))
-        yield window

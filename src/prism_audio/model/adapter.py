@@ -4,13 +4,12 @@
     fold():  A = W_lin T^T (d, C),  b = W_bias T^T (C,)
 
 The argmax over classes does not see the last normalisation, so labels need only the folded head
-e A + b: no dearer than zero-shot itself. No batch statistics anywhere: a clip alone gets the same
-answer as in any batch.
+e A + b: no more expensive than zero-shot itself. No batch statistics anywhere: a clip alone gets the
+same answer as in any batch.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -29,11 +28,9 @@ from prism_audio.io.arrays import as_matrix, as_rows, refuse_non_finite, to_nump
 from prism_audio.io.atomic import atomic_write
 from prism_audio.io.types import Float
 from prism_audio.model import card
+from prism_audio.model.adapter_file import payload_of, read_card, read_file
+from prism_audio.model.facts import Facts
 
-FORMAT = "prism-adapter"
-SCHEMA = 1
-# A map of d = 8192 in float64 is half of this.
-MAX_BYTES = 2**30
 # Between these lengths the squares of a row's entries cannot overflow or vanish in float32.
 SHORT, LONG = 1e-15, 1e15
 
@@ -56,8 +53,8 @@ class Adapter:
         The prompt set behind the prototypes.
     parameters : dict
         The parameters of the calibration.
-    facts : dict
-        What is known of the calibration: place, N, d, C, date, verdict, reasons, numbers, rounds.
+    facts : Facts
+        What is known of the calibration: place, clips, date, verdict, reasons and so on.
     """
 
     W: Float
@@ -68,7 +65,7 @@ class Adapter:
     prompts: str = ""
     prompts_fingerprint: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(map(str, self.labels)))
@@ -148,22 +145,16 @@ class Adapter:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all."""
-        from safetensors.numpy import save
-
-        card_json = {
-            name: getattr(self, name)
-            for name in (
-                "labels", "encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint",
-                "parameters", "facts",
-            )
-        }  # fmt: skip
-        payload = save(
-            {
-                "W": np.ascontiguousarray(self.W),
-                "prototypes": np.ascontiguousarray(self.prototypes),
-            },
-            {"format": FORMAT, "schema": str(SCHEMA), "card": json.dumps(card_json)},
-        )
+        card = {
+            "labels": self.labels,
+            "encoder": self.encoder,
+            "encoder_fingerprint": self.encoder_fingerprint,
+            "prompts": self.prompts,
+            "prompts_fingerprint": self.prompts_fingerprint,
+            "parameters": self.parameters,
+            "facts": self.facts.to_dict(),
+        }
+        payload = payload_of({"W": self.W, "prototypes": self.prototypes}, card)
         with atomic_write(path) as file:
             file.write(payload)
         return Path(path)
@@ -171,35 +162,60 @@ class Adapter:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Adapter:
         """Read and check an adapter; anything wrong is an :class:`AdapterError` that says what."""
-        metadata, tensors = _read(Path(path))
+        metadata, tensors = read_file(Path(path))
         try:
-            fields = json.loads(metadata["card"])
-            labels = fields.pop("labels")
-            if not isinstance(labels, list) or not all(isinstance(x, str) for x in labels):
-                raise TypeError("the labels are not a list of strings")
-            text = ("encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint")
-            if not all(isinstance(fields[name], str) for name in text):
-                raise TypeError(f"{', '.join(text)} are not all strings")
-            if not isinstance(fields["parameters"], dict) or not isinstance(fields["facts"], dict):
-                raise TypeError("parameters and facts are not both objects")
-            _check(tensors["W"], tensors["prototypes"], tuple(labels), AdapterError)
-            return cls(tensors["W"], tensors["prototypes"], tuple(labels), **fields)
+            fields = read_card(metadata["card"])
+            W, prototypes, labels = tensors["W"], tensors["prototypes"], tuple(fields.pop("labels"))
+            _check(W, prototypes, labels, AdapterError)
+            facts = Facts.from_dict(fields.pop("facts"))
+            if facts.classes is not None and not facts.classes.fits(len(labels)):
+                raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
+            return cls(W, prototypes, labels, **fields, facts=facts)
         except (KeyError, TypeError, ValueError, AdapterError) as error:
             missing = "lacks " if isinstance(error, KeyError) else ""
             raise AdapterError(
                 f"{path} is damaged: {missing}{error}; calibrate the place again"
             ) from None
 
+    def card(self) -> list[tuple[str, str]]:
+        """What the adapter is, where it comes from, what it is worth: names and values."""
+        facts = self.facts
+        C, d = self.prototypes.shape
+        lines = [
+            ("place", facts.place),
+            ("verdict", facts.verdict),
+            ("because", "; ".join(facts.reasons)),
+            ("calibrated on", "" if facts.N is None else f"{facts.N} clips"),
+            ("date", facts.date),
+            ("encoder", _named(self.encoder, self.encoder_fingerprint)),
+            ("prompts", _named(self.prompts, self.prompts_fingerprint)),
+            ("classes", ", ".join(self.labels[:8]) + (f", ... ({C} in all)" if C > 8 else "")),
+            ("size", f"W {d + 1} x {d}, head {d + 1} x {C}"),
+            ("parameters", ", ".join(f"{k}={_short(v)}" for k, v in self.parameters.items())),
+        ]
+        return [(name, value) for name, value in lines if value]
+
     def __str__(self) -> str:
-        return card.text(self)
+        return card.text(self.card())
 
     def __repr__(self) -> str:
         C, d = self.prototypes.shape
-        return f"Adapter(C={C}, d={d}, encoder={self.encoder!r}, place={self.facts.get('place')!r})"
+        return f"Adapter(C={C}, d={d}, encoder={self.encoder!r}, place={self.facts.place!r})"
+
+    def _repr_html_(self) -> str:
+        return card.html("PRISM adapter", self.card())
 
     def markdown(self) -> str:
         """The card of this adapter as a Markdown page."""
-        return card.markdown(self)
+        return card.markdown(self.card())
+
+
+def _named(name: str, fingerprint: str) -> str:
+    return f"{name} ({fingerprint[:12]})" if name and fingerprint else name or fingerprint[:12]
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _check(
@@ -216,47 +232,3 @@ def _check(
         raise error(f"W {W.shape} and prototypes {T.shape} do not fit; wanted (d+1, d) and (C, d)")
     if len(labels) != len(T):
         raise error(f"{len(labels)} labels for {len(T)} prototypes")
-
-
-def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """Metadata and tensors of a safetensors file after every check that needs no understanding."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise AdapterError(
-                f"{path} is oversized: {size} bytes, an adapter has at most {MAX_BYTES}"
-            )
-        payload = path.read_bytes()
-    except OSError as error:
-        raise AdapterError(f"cannot read {path}: {error.strerror or error}") from None
-    foreign = f"{path} is no PRISM adapter"
-    header_size = int.from_bytes(payload[:8], "little")
-    if len(payload) < 10 or payload[8:9] != b"{" or header_size > 2**27:
-        raise AdapterError(f"{foreign}: it is not a safetensors file")
-    if len(payload) < 8 + header_size:
-        raise AdapterError(f"{path} is truncated: its header is cut off; copy it anew")
-    try:
-        header = json.loads(payload[8 : 8 + header_size])
-        metadata = header.get("__metadata__", {})
-        ends = [v["data_offsets"][1] for k, v in header.items() if k != "__metadata__"]
-        wanted = 8 + header_size + max(ends, default=0)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-        raise AdapterError(f"{foreign}: its header cannot be read") from None
-    if metadata.get("format") != FORMAT:
-        raise AdapterError(f"{foreign}: a safetensors file of another kind")
-    if len(payload) < wanted:
-        raise AdapterError(f"{path} is truncated: {len(payload)} of {wanted} bytes; copy it anew")
-    if len(payload) > wanted:
-        raise AdapterError(f"{path} is oversized: {len(payload) - wanted} bytes after its end")
-    if metadata.get("schema") != str(SCHEMA):
-        raise AdapterError(
-            f"{path} has schema {metadata.get('schema')}, this version reads {SCHEMA}; "
-            "update prism-audio or calibrate the place again"
-        )
-    try:
-        return metadata, load(payload)
-    except (SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise AdapterError(f"{path} is damaged: {error}; copy it anew") from None

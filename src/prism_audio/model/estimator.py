@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import apply_map, identity_map
 from prism_audio.geometry.calibrate import Calibration, calibrate, fold
-from prism_audio.geometry.confidence import confidence
+from prism_audio.geometry.confidence import confidence, probabilities
 from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import product
@@ -31,22 +31,9 @@ from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows, is_torch
 from prism_audio.io.types import Float
 from prism_audio.model.adapter import Adapter
-
-PRESETS: dict[str, Parameters] = {
-    # Algorithm 1 as printed.
-    "paper": Parameters(),
-    # What the authors' public script does; see geometry/released.py for how it differs.
-    "released": Parameters(),
-    # What we recommend: a gain instead of a cut, composition instead of regression, and the guard.
-    "default": Parameters(
-        rounds=8,
-        deflation="soft",
-        ridge_centre="identity",
-        compilation="composition",
-        prior_clips=1.0,
-        guard=True,
-    ),
-}
+from prism_audio.model.facts import Facts
+from prism_audio.model.incremental import Reservoir
+from prism_audio.model.presets import PRESETS
 
 # Rows that tell how scores are to be read; more would not change medians and means that matter.
 READ_ROWS = 1024
@@ -81,6 +68,9 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Width d of the embeddings.
     """
+
+    reservoir_: Reservoir
+    prototypes_: Float
 
     def __init__(
         self,
@@ -143,7 +133,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         what :func:`prism_audio.out_of_core.chunks.open_chunks` gives.
         """
         params = self._parameters()
-        self.__dict__.pop("growing_", None)
+        self.__dict__.pop("reservoir_", None)
         source, heard = self._rows(X)
         self.n_features_in_ = source.shape[1]
         if prototypes is None:
@@ -181,7 +171,9 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             tuple(labels) or tuple(map(str, range(len(T)))),
             parameters={"preset": self.preset, **params.as_dict()},
         )
-        self.adapter_ = replace(adapter, facts=facts | _reading(adapter, source, verdict))
+        self.adapter_ = replace(
+            adapter, facts=Facts.from_dict(facts | _reading(adapter, source, verdict))
+        )
         # Silence gets the class that the map gives to nothing at all.
         self.labels_ = np.full(len(heard), fold(result.W, T)[-1].argmax())
         self.labels_[heard] = result.labels
@@ -215,25 +207,26 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``incremental.Growing``. A ``fit`` keeps no rows: what is added after it starts
         anew, with prototypes.
         """
-        from prism_audio.model.incremental import Growing
-
-        if hasattr(self, "growing_"):
+        if hasattr(self, "reservoir_"):
             self._fitted(X)
-            if prototypes is not None and not np.array_equal(
-                as_rows(prototypes, "prototypes")[0], self.growing_.prototypes
-            ):
+            reservoir, text, names = self.reservoir_, self.prototypes_, self.adapter_.labels
+            if prototypes is not None and not np.array_equal(as_rows(prototypes)[0], text):
                 raise InputError(
                     "partial_fit was given other prototypes than at its first call; "
                     "start a new model for other classes"
                 )
         elif prototypes is None:
             raise InputError("the first partial_fit needs the text embeddings: prototypes=T (C, d)")
-        growing = getattr(self, "growing_", None) or Growing(self, prototypes, labels)
-        growing.update(X)
-        if not (hasattr(self, "growing_") or is_torch(X)):
+        else:
+            text, names = np.array(as_rows(prototypes, "prototypes")[0]), tuple(labels)
+            reservoir = Reservoir()
+        reservoir.add(as_rows(X, "X", text.shape[1])[0])
+        self.fit(reservoir.rows, prototypes=text, labels=names)
+        if not is_torch(X):
             validate_data(self, X, skip_check_array=True)  # remembers feature names
-        learnt = {name: value for name, value in vars(growing.model_).items() if name[-1] == "_"}
-        self.__dict__.update(learnt, growing_=growing)
+        facts = replace(self.adapter_.facts, seen=reservoir.seen)
+        self.adapter_ = replace(self.adapter_, facts=facts)
+        self.reservoir_, self.prototypes_ = reservoir, text
         return self
 
     def transform(self, X: Any) -> Any:
@@ -247,6 +240,21 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """Class index (N,) of every row."""
         return self._fitted(X).predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probability (N, C) of every class: softmax of the cosines at the calibrated temperature."""
+        rows, restore = as_rows(X, "X")
+        temperature = self._fitted(X).facts.temperature
+        return restore(probabilities(self.adapter_.scores(rows), temperature or 1.0))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy against ``y`` (N,), the indices of the classes or their names."""
+        truth, labels = np.asarray(y), np.asarray(self.predict(X))
+        if truth.dtype.kind in "UO":
+            labels = np.array(self.adapter_.labels, dtype=object)[labels]
+        if truth.shape != labels.shape:
+            raise InputError(f"y has shape {truth.shape}; wanted one class for each row of X")
+        return float(np.mean(truth == labels))
 
     def _fitted(self, X: Any) -> Adapter:
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""A place that is still being heard: calibration that grows with the clips, in bounded memory.
+"""Incremental calibration in bounded memory: an adapter that grows with the clips of its place.
 
     u_i   = i / memory + Exp(1)          drawn once, when clip i arrives
     held  = {i : u_i >= t / memory}, at most the ``capacity`` largest of them
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
@@ -29,7 +29,6 @@ from prism_audio.io.types import Float, Float64
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter
-    from prism_audio.model.estimator import PRISM
 
 # 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample, so it should be large.
 CAPACITY = 16_384
@@ -85,6 +84,15 @@ class Reservoir:
         self._stay = stay[held]
 
 
+class Calibrator(Protocol):
+    """What calibrates, such as :class:`prism_audio.PRISM`."""
+
+    adapter_: Adapter
+
+    def fit(self, X: Any, *, prototypes: Any, labels: Sequence[str]) -> Any:
+        """Calibrate on embeddings ``X``; leaves ``adapter_``."""
+
+
 class Growing:
     """An adapter that is updated as clips of its place arrive.
 
@@ -93,8 +101,8 @@ class Growing:
 
     Parameters
     ----------
-    model : PRISM
-        What calibrates; it is cloned.
+    model : estimator
+        What calibrates, such as ``PRISM()``; it is cloned.
     prototypes : (C, d) array
         Text embeddings of the classes.
     labels : sequence of str
@@ -112,7 +120,7 @@ class Growing:
 
     Attributes
     ----------
-    model_ : PRISM
+    model_ : estimator
         The model as last calibrated.
     reservoir : Reservoir
         The clips held, and how many came.
@@ -120,7 +128,7 @@ class Growing:
 
     def __init__(
         self,
-        model: PRISM,
+        model: Calibrator,
         prototypes: Any,
         labels: Sequence[str] = (),
         *,
@@ -131,7 +139,7 @@ class Growing:
     ) -> None:
         if not growth >= 0:
             raise InputError(f"growth={growth}; wanted a fraction from 0 up")
-        self.model_ = clone(model)
+        self.model_: Calibrator = clone(model)
         self.prototypes = np.array(as_rows(prototypes, "prototypes")[0])
         self.labels, self.growth = tuple(labels), growth
         self.reservoir = Reservoir(capacity, memory, seed)
@@ -148,7 +156,6 @@ class Growing:
         if self._calibrated == 0 or seen - self._calibrated > self.growth * len(held):
             self.model_.fit(held, prototypes=self.prototypes, labels=self.labels)
             adapter = self.model_.adapter_
-            self.model_.adapter_ = replace(adapter, facts={**adapter.facts, "seen": seen})
+            self.model_.adapter_ = replace(adapter, facts=replace(adapter.facts, seen=seen))
             self._calibrated = seen
-        now: Adapter = self.model_.adapter_
-        return now
+        return self.model_.adapter_

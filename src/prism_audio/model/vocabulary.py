@@ -14,8 +14,8 @@ from prism_audio.io.matrices import read_matrix
 from prism_audio.model.adapter import Adapter
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
     from prism_audio.encoders.prompts import PromptSet
+    from prism_audio.encoders.protocol import Encoder
 
 
 @dataclass(frozen=True, eq=False)

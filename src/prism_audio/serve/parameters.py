@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 
-from prism_audio.audio.signal import HIGHEST_RATE, LOWEST_RATE
+from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.serve.sites import NAME
 from prism_audio.serve.uploads import FIELD, JSON, MULTIPART, PCM
 

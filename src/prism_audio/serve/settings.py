@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.base import Encoder
+    from prism_audio.encoders.protocol import Encoder
 
 # Sounds of many places, so that the page answers something before anybody has typed a label.
 DEFAULT_LABELS = (

@@ -8,7 +8,6 @@ process dies. What a shard tells about its files, failed ones included, lies in 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from prism_audio.errors import PrismError
+from prism_audio.io.atomic import atomic_write
 from prism_audio.io.types import Float32
 
-TEMPORARY = ".tmp"
 _DTYPES = {"F32": np.float32, "F64": np.float64}
 
 
@@ -88,7 +87,7 @@ def write_shard(
     # bytes. JSON in ASCII, because a file name need not be valid UTF-8.
     about = {"settings": settings, "entries": [list(entry) for entry in entries]}
     arrays: dict[str, NDArray[Any]] = {"embeddings": embeddings, "start": start, "end": end}
-    write_atomically(path, save(arrays, metadata={"prism": json.dumps(about)}))
+    write_file(path, save(arrays, metadata={"prism": json.dumps(about)}))
 
 
 def read_shard(path: Path) -> Shard:
@@ -120,29 +119,13 @@ def read_shard(path: Path) -> Shard:
     return shard
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that its name never stands for half of it, also after a loss of power."""
-    temporary = path.with_name(f".{path.name}{TEMPORARY}")
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file of a store, entirely or not at all."""
     try:
-        with temporary.open("wb") as file:
+        with atomic_write(path) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
+    except PrismError as error:
         raise StoreError(
-            f"cannot write {path}: {error.strerror or error}; what was written before is safe: "
-            "make room or correct the permissions, then run the same command again"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            f"{error}; what was written before is safe: make room or correct the permissions, then "
+            "run the same command again"
+        ) from None

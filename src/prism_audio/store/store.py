@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Encoder
-from prism_audio.errors import InputError
-from prism_audio.io.arrays import regrouped
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.io.types import Float32
 from prism_audio.store.shards import Entry, Shard, StoreError, read_shard
 
@@ -174,12 +172,6 @@ class Store:
         """All rows (N, d) in memory."""
         nothing = np.empty((0, self.settings.dim), np.float32)
         return np.concatenate([nothing, *self])
-
-    def iter_chunks(self, rows: int) -> Iterator[Float32]:
-        """All rows in arrays of ``rows`` rows, the last one perhaps shorter."""
-        if rows < 1:
-            raise InputError(f"a chunk of {rows} rows was asked for; it takes at least one")
-        yield from regrouped(self, rows)
 
     def current_rows(self) -> Iterator[tuple[Shard, NDArray[np.intp]]]:
         """Every shard with the places of those of its rows that still count."""

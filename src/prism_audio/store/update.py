@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from prism_audio.datasets.folder import audio_files, nothing_found
-from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.embedding.engine import GROUP_FILES, Clip, Failure, embed_files
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.store.shards import Entry
 from prism_audio.store.store import StoreSettings
 from prism_audio.store.writer import StoreWriter

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
-import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.io.atomic import TEMPORARY
+from prism_audio.io.locks import Locked, exclusive
 from prism_audio.io.types import Float32
-from prism_audio.store.shards import (
-    TEMPORARY,
-    Entry,
-    StoreError,
-    write_atomically,
-    write_shard,
-)
+from prism_audio.store.shards import Entry, StoreError, write_file, write_shard
 from prism_audio.store.store import (
     SETTINGS_FILE,
     Store,
@@ -59,32 +53,34 @@ class StoreWriter:
 
     def __init__(self, path: Path, settings: StoreSettings, source: Path) -> None:
         self.path, self.settings, self.source = path, settings, source.resolve()
-        self._lock: IO[bytes] | None = None
+        self._lock = ExitStack()
         self._number = 0
 
     def __enter__(self) -> Self:
         _make_folder(self.path)
-        self._lock = _lock(self.path)
-        try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(exclusive(self.path / LOCK_FILE, wait=False))
+            except Locked:
+                raise StoreError(
+                    f"another process is writing to {self.path}; wait for it, or give another "
+                    "output folder"
+                ) from None
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write in {self.path}: {error.strerror or error}"
+                ) from error
             for leftover in self.path.glob(f".*{TEMPORARY}"):
                 leftover.unlink(missing_ok=True)
             self._agree()
             self.store = Store.open(self.path)
-        except BaseException:
-            self._lock.close()
-            raise
-        written = shard_files(self.path)
-        self._number = int(written[-1].stem.partition("-")[2]) if written else 0
+            written = shard_files(self.path)
+            self._number = int(written[-1].stem.partition("-")[2]) if written else 0
+            self._lock = held.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._lock:
-            self._lock.close()
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     def append(
         self,
@@ -114,7 +110,7 @@ class StoreWriter:
                 )
         description = {**asdict(self.settings), "source": str(self.source)}
         text = json.dumps(description, indent=2) + "\n"
-        write_atomically(self.path / SETTINGS_FILE, text.encode())
+        write_file(self.path / SETTINGS_FILE, text.encode())
 
     def _refuse_other_settings(self, found: StoreSettings) -> None:
         if found != self.settings:
@@ -139,29 +135,3 @@ def _make_folder(path: Path) -> None:
             f"{path} is neither empty nor a store of embeddings (it holds {foreign[0]}); "
             "give a new folder"
         )
-
-
-def _lock(folder: Path) -> IO[bytes]:
-    """Hold the folder until the file that is returned is closed, if only by the process' death."""
-    try:
-        file = (folder / LOCK_FILE).open("wb")
-    except OSError as error:
-        raise StoreError(f"cannot write in {folder}: {error.strerror or error}") from error
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some network file systems know no locks; they lose the guard, not the use.
-        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-            return file
-        file.close()
-        raise StoreError(
-            f"another process is writing to {folder}; wait for it, or give another output folder"
-        ) from error
-    return file

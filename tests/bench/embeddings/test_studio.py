@@ -8,7 +8,7 @@ import soundfile
 
 from prism_audio.bench.embeddings.mixtures import mixture
 from prism_audio.bench.experiment.conditions import Condition, Recipe
-from prism_audio.encoders.base import embed_audio
+from prism_audio.encoders import embed_audio
 from prism_audio.errors import InputError
 from tests.helpers.tiny_bench import RATE, BandEncoder, world
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the CLAP encoder's extra is not installed")
 transformers = pytest.importorskip("transformers", reason="the CLAP encoder's extra is missing")
 
-from prism_audio.encoders.base import embed_audio  # noqa: E402
+from prism_audio.encoders import embed_audio  # noqa: E402
 from prism_audio.encoders.clap.encoder import ClapEncoder, _unit_rows  # noqa: E402
 from prism_audio.errors import InputError  # noqa: E402
 from tests.helpers.clap_tiny import SAMPLES, sounds, tiny_model, write_hub_folder, write_tokenizer  # noqa: E402

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from prism_audio.encoders import assets
-from prism_audio.encoders.base import embed_audio, embed_timeline, encoder_windows
+from prism_audio.encoders import assets, embed_audio, embed_timeline
 from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
+from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AssetError, InputError
+from prism_audio.io.runtime import import_onnxruntime
 from tests.helpers.encoder_contract import CHECKS, sounds
 
 
@@ -112,10 +113,9 @@ def test_agrees_with_the_formula_written_out(encoder: ConceptsEncoder, clips: li
 
 
 def test_texts_agree_with_the_formula_written_out(encoder: ConceptsEncoder) -> None:
-    import onnxruntime
     from tokenizers import Tokenizer
 
-    session = onnxruntime.InferenceSession(assets.resolve(assets.MINILM))
+    session = import_onnxruntime().InferenceSession(assets.resolve(assets.MINILM))
     tokenizer = Tokenizer.from_file(str(assets.resolve(assets.TOKENIZER)))
     tokenizer.no_padding()
 

@@ -72,7 +72,7 @@ def test_the_whole_way(
     assert page.locator(".changes tbody tr").count() == changed
 
     adapter = Adapter.load(saved(page, "Download the adapter", tmp_path))
-    assert adapter.facts["verdict"] == site["verdict"]
+    assert adapter.facts.verdict == site["verdict"]
     with saved(page, "Results as CSV", tmp_path).open(newline="", encoding="utf-8") as file:
         table = {row["file"]: row for row in csv.DictReader(file)}
     assert {name: row["label"] for name, row in table.items()} == adapted

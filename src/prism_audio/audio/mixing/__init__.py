@@ -1,1 +1,1 @@
-"""Noisy recordings made on purpose: a sound put into a background at a stated SNR."""
+"""Mix sounds with background noise at a stated signal-to-noise ratio (SNR)."""

@@ -50,7 +50,7 @@ def _poles(w: float, q: float) -> Float64:
     return np.array([1 + w / q + w * w, 2 * (w * w - 1), 1 - w / q + w * w])
 
 
-def rms(samples: ArrayLike, rate: int) -> float:
+def rms(samples: ArrayLike, _rate: int) -> float:
     """Power of a sound in dB re full scale; the rate does not matter."""
     return _decibels(float(np.mean(np.square(np.asarray(samples, dtype=np.float64)))))
 

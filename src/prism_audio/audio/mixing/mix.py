@@ -1,4 +1,4 @@
-"""Noisy recordings made on purpose: a sound put into a background at a stated SNR.
+"""Mix sounds with background noise at a stated signal-to-noise ratio (SNR).
 
 Two ways. :func:`overlay` lays background over the whole of a clip, at the clip's own length.
 :func:`scene` makes a soundscape of fixed length with the clip as one event in it. Both are pure
@@ -18,10 +18,10 @@ import numpy as np
 
 from prism_audio._version import __version__
 from prism_audio.audio.decode import decode
+from prism_audio.audio.gate import in_samples
 from prism_audio.audio.mixing.draws import EventTime, Seed, Snr, asked_snr, draws
 from prism_audio.audio.mixing.excerpt import excerpt
 from prism_audio.audio.mixing.loudness import level
-from prism_audio.audio.signal import in_samples
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32, Float64
 
@@ -44,7 +44,7 @@ class MixedSound(NamedTuple):
 
 
 class Mix(NamedTuple):
-    """A mixture, and the whole story of its making, ready for JSON."""
+    """A mixture, and how it was made, as facts that JSON can hold."""
 
     samples: Float32
     rate: int
@@ -157,10 +157,10 @@ def save(mix: Mix, path: str | os.PathLike[str]) -> None:
     story = json.dumps({**mix.provenance, "file": target.name}, indent=2, allow_nan=False) + "\n"
     try:
         with tempfile.TemporaryDirectory(prefix=".mix-", dir=target.parent) as folder:
-            sound, told = Path(folder, target.name), Path(folder, "story.json")
-            told.write_text(story, encoding="utf-8")
+            sound, facts = Path(folder, target.name), Path(folder, "facts.json")
+            facts.write_text(story, encoding="utf-8")
             soundfile.write(sound, mix.samples, mix.rate, subtype="PCM_24")
-            told.replace(target.with_suffix(".json"))
+            facts.replace(target.with_suffix(".json"))
             sound.replace(target)
     except (OSError, soundfile.SoundFileError) as error:
         raise InputError(

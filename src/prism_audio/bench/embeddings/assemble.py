@@ -22,8 +22,8 @@ from prism_audio.datasets.folder import class_folders
 from prism_audio.datasets.published import Published
 from prism_audio.datasets.tau2019 import load_tau2019, tau_backgrounds
 from prism_audio.datasets.us8k import load_us8k
-from prism_audio.encoders.base import Encoder
 from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError
 
 T = TypeVar("T")

@@ -17,10 +17,11 @@ from prism_audio.audio.mixing.mix import MixedSound
 from prism_audio.bench.cache import Arrays, Cache, Facts, digest, file_digest
 from prism_audio.bench.embeddings.mixtures import Backgrounds, mixture
 from prism_audio.bench.experiment.conditions import CLEAN, Condition, Recipe
-from prism_audio.encoders.base import Encoder, encoder_windows
-from prism_audio.encoders.embedding.engine import usable_cores
+from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.encoders.prompts import SLOT, PromptSet, clean_label
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
 from prism_audio.methods import Context
 from prism_audio.methods.das import NOISE_PHRASES

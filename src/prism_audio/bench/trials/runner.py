@@ -22,8 +22,8 @@ from prism_audio.bench.experiment.conditions import CLEAN, Condition
 from prism_audio.bench.experiment.experiment import Spec
 from prism_audio.bench.experiment.protocols import Case
 from prism_audio.bench.trials.ablation import method_of
-from prism_audio.encoders.embedding.engine import usable_cores
 from prism_audio.errors import PrismError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.methods import Context, Kind
 
 ROOM = "answers"

@@ -63,7 +63,7 @@ class ClapEncoder:
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`. The fingerprint is the same for a model
+        As in :class:`~prism_audio.encoders.protocol.Encoder`. The fingerprint is the same for a model
         in the hub's format and in LAION's if both compute the same.
     """
 

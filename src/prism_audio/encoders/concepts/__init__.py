@@ -1,1 +1,1 @@
-"""``concepts``, the embedded encoder: a tagger for sound and a sentence encoder for text."""
+"""``concepts``, the embedded encoder: an audio tagger and a sentence encoder."""

@@ -37,6 +37,7 @@ from prism_audio.io.types import Float32, Float64
 _VERSION = 1
 FLOOR = 1e-3
 TEMPERATURE = 0.04
+# The sentence about a concept that a text is compared with; its name is in lower case.
 SENTENCE = "the sound of {name}: {description}"
 
 
@@ -45,11 +46,6 @@ class Concept(NamedTuple):
 
     name: str
     description: str
-
-    @property
-    def sentence(self) -> str:
-        """What a text is compared with."""
-        return SENTENCE.format(name=self.name.lower(), description=self.description)
 
 
 class Space(NamedTuple):
@@ -75,7 +71,7 @@ class ConceptsEncoder:
     Attributes
     ----------
     id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.base.Encoder`.
+        As in :class:`~prism_audio.encoders.protocol.Encoder`.
     names : tuple of str
         The concepts, in the order of the dimensions.
     """

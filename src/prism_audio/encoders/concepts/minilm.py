@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.io.runtime import import_onnxruntime
 from prism_audio.io.types import Float32
 
 WIDTH = 384
@@ -29,9 +30,9 @@ class MiniLM:
     """
 
     def __init__(self, model: Path, tokenizer: Path) -> None:
-        import onnxruntime
         from tokenizers import Tokenizer
 
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3

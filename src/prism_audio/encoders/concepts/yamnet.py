@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import usable_cores
 from prism_audio.errors import InputError
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.stderr import no_stderr
 from prism_audio.io.types import Float32
 

@@ -1,4 +1,4 @@
-"""A recording while it is being embedded, and what becomes of it."""
+"""A recording while it is being embedded, and the result: an embedded clip or a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.encoders.base import Encoder
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 
@@ -105,7 +105,7 @@ class OpenClip:
         self.spans, self.features = [WindowSpan(0.0, span.end, weight)], [total]
 
     def close(self, encoder: Encoder) -> Clip | Failure:
-        """What has become of it."""
+        """Pool the features into the result."""
         if self.reason or not self.spans:
             return Failure(self.path, self.reason or "it holds no sound", self.group)
         start, end, weight = np.array(self.spans, dtype=np.float64).T

@@ -1,4 +1,4 @@
-"""Recordings to embeddings: many are decoded at once, and their windows share batches.
+"""Embed many recordings: several are decoded at once, and their windows share batches.
 
 The order of the results, and which windows meet in which batch, depend on the files alone, not on
 threads or timing. Batches are cut at the end of every *group* of files, so a run that begins at a
@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, usable_cores
 from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
 
 __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
@@ -28,7 +29,7 @@ GROUP_SECONDS = 1800.0
 # In seconds, because a window may be 1 s or 10 s long and it is memory that this bounds.
 BATCH_SECONDS = 64.0
 # Batches at the encoder: one that it works on, and one so that it never waits.
-AWAY = 2
+MOST_AWAY = 2
 
 
 def embed_files(
@@ -67,7 +68,7 @@ def embed_files(
     open_clips: deque[OpenClip] = deque()
     group, in_group, seconds = 0, 0, 0.0
     with (
-        closing(_Batches(encoder, on_audio or (lambda seconds: None))) as batches,
+        closing(_Batches(encoder, on_audio or (lambda _: None))) as batches,
         closing(decoded_ahead(files, encoder, workers)) as feeds,
     ):
         for feed in feeds:
@@ -124,7 +125,7 @@ class _Batches:
         embedding = self._tower.submit(self._encoder.embed_windows, np.stack(self._samples))
         self._away.append((self._windows, self._seconds, embedding))
         self._windows, self._samples, self._seconds = [], [], 0.0
-        while len(self._away) > AWAY:
+        while len(self._away) > MOST_AWAY:
             self._take()
 
     def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""Recordings decoded ahead of their reader, on threads, in a bounded amount of memory."""
+"""Decode recordings ahead of their reader, on threads, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from queue import Full, Queue
 from threading import Event
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.base import Encoder, encoder_windows
+from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 
-# What is decoded before it is asked for: so much of a file, so many files for every thread.
+# How far decoding runs ahead: seconds of a file, and files for every thread.
 AHEAD_SECONDS = 30.0
 AHEAD_FILES = 4
 

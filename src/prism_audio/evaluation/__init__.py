@@ -1,0 +1,1 @@
+"""How good answers are against a truth: clips, events, intervals and thresholds."""

@@ -1,0 +1,27 @@
+"""How the process uses the machine: the number of cores, and onnxruntime without its telemetry."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def usable_cores() -> int:
+    """The number of cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def import_onnxruntime() -> Any:
+    """Import onnxruntime with its telemetry switched off; every import of it goes through here.
+
+    The published builds (seen in 1.31.1) write a device identifier and a database of events below
+    the user's cache folder as soon as they are imported, and send them to their maker over HTTPS.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read once, when the library is loaded
+    import onnxruntime
+
+    # Where another program has imported it first, this stops all events but those already sent.
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime

@@ -1,0 +1,250 @@
+"""Facts about a calibration: typed, checked when they are read from an adapter's file.
+
+What a newer version wrote and this one does not know is kept in ``extra`` and written again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from prism_audio.errors import AdapterError
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ClassEvidence:
+    """What a calibration saw of each class, in the order of the labels; empty where it is not known.
+
+    Attributes
+    ----------
+    clips_before, clips_after : tuple of int
+        Clips that zero-shot gave the class, and that the adapter gives it.
+    confidence_before, confidence_after : tuple of (float or None)
+        Mean cosine of these; None where there is no clip.
+    removed : tuple of (float or None)
+        Fraction of the spread of the class that the deflation takes away.
+    rank : tuple of int
+        Directions that the class takes up.
+    rank_rule, trapped : tuple of bool
+        Whether rank + K > d, and whether the class is a victim of the Polyphonic Trap
+        (:mod:`prism_audio.geometry.overlap`).
+    """
+
+    clips_before: tuple[int, ...] = ()
+    clips_after: tuple[int, ...] = ()
+    confidence_before: tuple[float | None, ...] = ()
+    confidence_after: tuple[float | None, ...] = ()
+    removed: tuple[float | None, ...] = ()
+    rank: tuple[int, ...] = ()
+    rank_rule: tuple[bool, ...] = ()
+    trapped: tuple[bool, ...] = ()
+    extra: Json = field(default_factory=dict)
+
+    def fits(self, C: int) -> bool:
+        """Whether every column tells of ``C`` classes, or of none."""
+        return all(len(values) in (0, C) for name, values in vars(self).items() if name != "extra")
+
+    def of_class(self, c: int) -> Json:
+        """What is known of class ``c``, by name."""
+        columns = {name: values for name, values in vars(self).items() if name != "extra"}
+        return {name: values[c] for name, values in columns.items() if values}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """How the embeddings of a calibration lay, by which drift is noticed.
+
+    Attributes
+    ----------
+    spread : float
+        Root mean square distance of a row from the centre of its class.
+    classes : tuple of int
+        The classes that have a centre of their own.
+    centres : str
+        The mean of all rows and these centres, (1 + classes, d) float16 in Base64.
+    """
+
+    spread: float
+    classes: tuple[int, ...]
+    centres: str
+    extra: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a calibration. None or empty: not known.
+
+    Attributes
+    ----------
+    place, date : str
+        Where, and when.
+    N, d, C : int or None
+        Clips, width of the embeddings, classes.
+    verdict, reasons, numbers : str, tuple of str, dict
+        How much of the correction is used, why, and the numbers behind that.
+    rounds : tuple of dict
+        What each round of the calibration saw.
+    temperature, zero_shot_share, unknown_threshold : float or None
+        How to read scores (:mod:`prism_audio.geometry.confidence`).
+    row, seconds : str, float or None
+        What a row stood for (``clip``, ``window``), and its usual length.
+    evidence_rows, seen : int or None
+        Rows behind ``classes``, if not all; clips that came, if not all were kept.
+    classes, surroundings : ClassEvidence or None, Surroundings or None
+        Class by class, and for drift.
+    extra : dict
+        What this version does not know.
+    """
+
+    place: str = ""
+    N: int | None = None
+    d: int | None = None
+    C: int | None = None
+    date: str = ""
+    verdict: str = ""
+    reasons: tuple[str, ...] = ()
+    numbers: Json = field(default_factory=dict)
+    rounds: tuple[Json, ...] = ()
+    temperature: float | None = None
+    zero_shot_share: float | None = None
+    unknown_threshold: float | None = None
+    row: str = ""
+    seconds: float | None = None
+    evidence_rows: int | None = None
+    seen: int | None = None
+    classes: ClassEvidence | None = None
+    surroundings: Surroundings | None = None
+    extra: Json = field(default_factory=dict)
+
+    @property
+    def weight(self) -> float | None:
+        """How much of the correction is used, 0 to 1."""
+        weight = self.numbers.get("weight")
+        return None if weight is None else _number(weight, "facts.numbers.weight")
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Facts:
+        """Read and check what :meth:`to_dict` gave; wrong types are an :class:`AdapterError`."""
+        return _read(cls, document, _FACTS, "facts")
+
+    def to_dict(self) -> Json:
+        """For a JSON file: what is known, without the rest."""
+        return _written(self)
+
+
+def _read(cls: type[T], document: Any, kinds: Mapping[str, _Kind], what: str) -> T:
+    if not isinstance(document, dict):
+        raise AdapterError(f"{what} is {type(document).__name__}; wanted an object")
+    values: Json = {"extra": {k: v for k, v in document.items() if k not in kinds}}
+    for name, kind in kinds.items():
+        if document.get(name) is not None:
+            values[name] = kind(document[name], f"{what}.{name}")
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise AdapterError(f"{what} is incomplete ({error})") from None
+
+
+def _written(record: Any) -> Json:
+    result: Json = {}
+    for entry in fields(record):
+        value = getattr(record, entry.name)
+        if entry.name == "extra" or value == entry.default or value == {}:
+            continue
+        if isinstance(value, ClassEvidence | Surroundings):
+            value = _written(value)
+        result[entry.name] = list(value) if isinstance(value, tuple) else value
+    extra: Json = record.extra
+    return result | extra
+
+
+_Kind = Callable[[Any, str], Any]
+
+
+def _wrong(value: Any, name: str, wanted: str) -> AdapterError:
+    return AdapterError(f"{name} is {type(value).__name__} {str(value)[:40]!r}; wanted {wanted}")
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(value, name, "text")
+    return value
+
+
+def _count(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _wrong(value, name, "a count")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong(value, name, "a finite number")
+    return float(value)
+
+
+def _number_or_none(value: Any, name: str) -> float | None:
+    return None if value is None else _number(value, name)
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(value, name, "true or false")
+    return value
+
+
+def _object(value: Any, name: str) -> Json:
+    if not isinstance(value, dict):
+        raise _wrong(value, name, "an object")
+    return value
+
+
+def _several(kind: Callable[[Any, str], T]) -> Callable[[Any, str], tuple[T, ...]]:
+    def read(value: Any, name: str) -> tuple[T, ...]:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, name, "a list")
+        return tuple(kind(item, f"{name}[{i}]") for i, item in enumerate(value))
+
+    return read
+
+
+_EVIDENCE: dict[str, _Kind] = {
+    "clips_before": _several(_count),
+    "clips_after": _several(_count),
+    "confidence_before": _several(_number_or_none),
+    "confidence_after": _several(_number_or_none),
+    "removed": _several(_number_or_none),
+    "rank": _several(_count),
+    "rank_rule": _several(_flag),
+    "trapped": _several(_flag),
+}
+_SURROUNDINGS: dict[str, _Kind] = {
+    "spread": _number,
+    "classes": _several(_count),
+    "centres": _text,
+}
+_FACTS: dict[str, _Kind] = {
+    "place": _text,
+    "N": _count,
+    "d": _count,
+    "C": _count,
+    "date": _text,
+    "verdict": _text,
+    "reasons": _several(_text),
+    "numbers": _object,
+    "rounds": _several(_object),
+    "temperature": _number,
+    "zero_shot_share": _number,
+    "unknown_threshold": _number,
+    "row": _text,
+    "seconds": _number,
+    "evidence_rows": _count,
+    "seen": _count,
+    "classes": lambda value, name: _read(ClassEvidence, value, _EVIDENCE, name),
+    "surroundings": lambda value, name: _read(Surroundings, value, _SURROUNDINGS, name),
+}

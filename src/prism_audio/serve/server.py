@@ -1,0 +1,85 @@
+"""Run the service with uvicorn; a signal ends it after all accepted work is done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from prism_audio.errors import PrismError
+from prism_audio.serve.service import Service
+
+# Seconds for the last events and answers to leave after the work is done.
+LINGER = 0.3
+# Bytes in one message of a live stream.
+MESSAGE_BYTES = 2**20
+
+
+class Server(uvicorn.Server):
+    """A server that keeps its port open while it finishes, so that new requests get 503.
+
+    The first signal begins that; a second one ends it at once.
+    """
+
+    service: Service
+    _loop: asyncio.AbstractEventLoop | None = None
+    _draining: asyncio.Task[None] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is None or self._draining is not None:
+            # Threads that decode cannot be interrupted, so the process is ended under them.
+            print("stopped at once", file=sys.stderr, flush=True)
+            os._exit(1)
+        self._loop.call_soon_threadsafe(self._drain)
+
+    async def startup(self, sockets: Any = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def _drain(self) -> None:
+        self._draining = self._draining or asyncio.create_task(self._finish())
+
+    async def _finish(self) -> None:
+        await self.service.drain()
+        # First the port, then the connections: requests on open ones still get 503.
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(LINGER)
+        self.should_exit = True
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Open the port; 0 takes a free one."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise PrismError(
+            f"cannot listen at {host}, port {port}: {reason}; choose another --port or --host"
+        ) from None
+
+
+def run(app: FastAPI, listener: socket.socket) -> None:
+    """Serve at an open port until a signal, and then until all accepted work is done."""
+    # A recording that ends early is the client's business, not one for the operator's log.
+    logging.getLogger("prism_audio.audio").setLevel(logging.ERROR)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws_max_size=MESSAGE_BYTES,
+        ws_per_message_deflate=False,
+        timeout_keep_alive=30,
+    )
+    server = Server(config)
+    server.service = app.state.service
+    server.run(sockets=[listener])
