@@ -30,7 +30,7 @@ def command(
         bool, typer.Option("--car", help="Confidence-aware regression, against the trap.")
     ] = False,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     chunk_rows: Annotated[
         int | None,

@@ -41,7 +41,7 @@ def command(
     ] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: options.Json = False,
 ) -> None:

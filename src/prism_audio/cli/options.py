@@ -33,7 +33,7 @@ Encoder = Annotated[
     typer.Option(help="What embeds: concepts (the default), a CLAP hub id, or a model's path."),
 ]
 Prompts = Annotated[
-    str, typer.Option(help="Sentences that labels are put into: paper, plain, or a file of yours.")
+    str, typer.Option(help="Templates for labels: sentences, plain, or a file with one a line.")
 ]
 Preset = Annotated[str, typer.Option(help="Parameters: default, paper or released.")]
 Place = Annotated[

@@ -37,7 +37,7 @@ def calibrate(
     labels: str | Sequence[str],
     *,
     encoder: AnyEncoder = "concepts",
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
     preset: str = "default",
     place: str | None = None,
     windows: bool = False,

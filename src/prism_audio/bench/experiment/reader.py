@@ -70,7 +70,7 @@ class _Reader:
             title=self._take("title", str, self._source.stem),
             dataset=self._among("dataset", DATASETS),
             encoder=self._take("encoder", str, "concepts"),
-            prompts=self._take("prompts", str, "paper"),
+            prompts=self._take("prompts", str, "sentences"),
             recipe=recipe,
             leave_out=tuple(self._take("leave_out", list, [])),
             places=tuple(arrays.conditions if arrays else self._take("places", list, [], noise)),

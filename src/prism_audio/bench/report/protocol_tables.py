@@ -33,7 +33,7 @@ _ABOUT = {
     "lists": (
         "Short lists of labels",
         "A random list of so many labels, and the clips of those classes; no other label is on offer. "
-        "Five draws in every condition.",
+        "Three draws in every condition.",
     ),
     "skewed": (
         "Uneven classes",
