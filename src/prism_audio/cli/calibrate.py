@@ -27,14 +27,14 @@ def command(
         bool, typer.Option("--windows", help="Calibrate on windows: for streams and timelines.")
     ] = False,
     car: Annotated[
-        bool, typer.Option("--car", help="Confidence-aware regression, against the trap.")
+        bool, typer.Option("--car", help="Correct classes of low confidence less (CAR).")
     ] = False,
     encoder: options.Encoder = None,
     prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     chunk_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Read a store or file in chunks of so many rows, for large ones."),
+        typer.Option(min=1, help="Read N rows at a time: for files larger than memory."),
     ] = None,
     engine: options.Who = Engine.local,
     address: options.Address = None,
@@ -43,8 +43,8 @@ def command(
     """Look at unlabelled recordings once and keep the correction of their place in a file.
 
     The file then works for every new clip: prism classify --adapter, prism listen
-    --adapter, prism export. Where the recordings cannot carry a correction the
-    verdict says so, and the file holds plain zero-shot.
+    --adapter, prism export. Where the recordings do not suffice for a correction,
+    the verdict says so and the file holds plain zero-shot.
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """

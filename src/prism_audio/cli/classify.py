@@ -36,9 +36,7 @@ def command(
         int, typer.Option(min=1, help="Windows in a row that make an event (with --timeline).")
     ] = 1,
     threshold: options.Threshold = None,
-    top: Annotated[
-        int, typer.Option(min=0, help="Also give the so many best classes of every row.")
-    ] = 0,
+    top: Annotated[int, typer.Option(min=0, help="Also give the N best classes of every row.")] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
     prompts: options.Prompts = "sentences",
@@ -47,9 +45,9 @@ def command(
 ) -> None:
     """Label recordings from one place: calibrate on all of them, then label each.
 
-    The summary says how many labels that changed, and whether the batch could
-    carry a calibration; where it could not, the labels are plain zero-shot.
-    Recordings that cannot be read are listed at the end (exit code 1).
+    The summary says how many labels the calibration changed, and whether the
+    recordings sufficed for one; where they did not, the labels are plain
+    zero-shot. Recordings that cannot be read are listed at the end (exit code 1).
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """

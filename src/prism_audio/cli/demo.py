@@ -19,9 +19,9 @@ def command(
 ) -> None:
     """Show what a calibration does: on real embeddings, then from sound to label.
 
-    Part 1 takes embeddings of 2000 real clips in street noise that ship with the package. Part 2
-    renders synthetic sounds, mixes them with noise, and runs the whole way from samples to labels.
-    Every number is computed in the run.
+    Part 1 uses embeddings of 2000 real clips in street noise, which ship with the
+    package. Part 2 makes synthetic sounds, adds noise, and does everything from
+    samples to labels. Every number is computed in the run.
 
     Example: [bold]prism demo -o prism-demo[/bold]
     """

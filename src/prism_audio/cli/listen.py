@@ -20,7 +20,7 @@ def command(
     labels: options.Labels = None,
     adapter: options.AdapterFile = None,
     warmup: Annotated[
-        int, typer.Option(min=0, help="Calibrate on the first so many windows, then switch over.")
+        int, typer.Option(min=0, help="Calibrate on the first N windows, then use the result.")
     ] = 0,
     window: Annotated[
         float | None, typer.Option(help="Seconds of sound behind an answer; see above.")
@@ -39,9 +39,11 @@ def command(
         int | None, typer.Option(help="Hz of the samples on standard input; needed with '-'.")
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", help="Their form: s16le, s32le or f32le.")
+        str, typer.Option("--format", help="Samples on standard input: s16le, s32le or f32le.")
     ] = "s16le",
-    channels: Annotated[int, typer.Option(min=1, help="Their channels, interleaved.")] = 1,
+    channels: Annotated[
+        int, typer.Option(min=1, help="Channels on standard input, interleaved.")
+    ] = 1,
     device: Annotated[
         str | None, typer.Option(help="Microphone, by name or number; see python -m sounddevice.")
     ] = None,
@@ -50,17 +52,20 @@ def command(
     encoder: options.Encoder = None,
     prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON document a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document per line.")
+    ] = False,
 ) -> None:
     """Label a stream: the microphone, a recording, or raw samples on standard input.
 
-    Every window is labelled by itself; an event is printed once enough windows in
-    a row agree on it. The window is as long as the clips of the adapter's
+    Every window is labelled on its own; an event is printed when enough windows
+    in a row agree. The window is as long as the clips of the adapter's
     calibration, or the encoder's own where there was none. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
     comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
 
-    Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -a site.safetensors[/bold]
+    Example: [bold]prism listen street.wav -a site.safetensors[/bold]
+    Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     """
     from prism_audio.cli.console import end, orderly_stop
     from prism_audio.cli.notices import JsonTeller, Teller
