@@ -80,7 +80,7 @@ def test_from_arrays_to_a_report(folder: Path) -> None:
     done = CliRunner().invoke(app, [*map(str, arguments), "--cache", str(folder / "cache")])
     assert done.exit_code == 0, done.output
     text = (folder / "out" / "README.md").read_text()
-    for words in ("By space", "one (1)", "two (1)", "Short lists of labels", "The paper's claims"):
+    for words in ("By space", "one (1)", "two, 10 labels", "By condition", "The paper's claims"):
         assert words in text
     assert str(folder) not in text
     assert "`prism bench experiments/arrays.toml --data DATA -o RESULTS`" in text

@@ -30,15 +30,17 @@ def main_table(
     levels = [level for level in (MIXED, CLEAN) if level in summary.levels]
     reported = paper.MAIN.get(dataset, {})
     header = ["method", "kind", "accuracy", "macro-F1", *map(level_name, levels)]
-    header += [f"{ours} is ahead by", "the paper's"]
+    header += [f"{ours} is ahead by", *(["the paper's"] if reported else [])]
     rows, numbers = [], []
     for method in (name for name in kinds if name in summary.methods):
         own = [summary.mean(method), summary.f1(method)]
         own += [summary.mean(method, levels=[level]) for level in levels]
         numbers.append(own)
         ahead = "-" if method == ours else interval(summary.difference(ours, method))
-        theirs = f"{reported[method][0]:.1f}" if method in reported else "-"
-        rows.append([method, kinds[method], *map(percent, own), ahead, theirs])
+        row = [method, kinds[method], *map(percent, own), ahead]
+        if reported:
+            row.append(f"{reported[method][0]:.1f}" if method in reported else "-")
+        rows.append(row)
     note = (
         f"Transductive; mean over {_extent(summary)}, in percent. In brackets the 95 % "
         "interval of the difference: paired bootstrap over "
@@ -61,10 +63,13 @@ def place_table(summary: TransductiveSummary, methods: Sequence[str], dataset: s
         own = [summary.mean(method, places=[place], levels=levels) for place in summary.places]
         scores[method] = [*own, float(np.mean(own))]
         reported[method] = [paper.by_place(dataset, place, method) for place in summary.places]
-    note = (
-        f"In percent, {'an SNR drawn for every clip' if MIXED in levels else 'mean over levels'}."
-    )
-    return _beside(score_table("By place", [*summary.places, "mean"], scores, note), reported)
+    about: dict[Level, str] = {
+        MIXED: "an SNR drawn for every clip",
+        GIVEN: "each condition as it was given",
+    }
+    note = f"In percent, {about.get(levels[0], 'mean over levels')}."
+    title = "By condition" if levels == [GIVEN] else "By place"
+    return _beside(score_table(title, [*summary.places, "mean"], scores, note), reported)
 
 
 def level_table(summary: TransductiveSummary, methods: Sequence[str], dataset: str) -> ReportTable:

@@ -135,6 +135,9 @@ def _protocols(findings: Findings) -> Iterator[Part]:
     for protocol in ("few", "lists", "skewed", "stream", "calibration", "batch", "groups"):
         if protocol not in present:
             continue
+        if protocol == "lists" and experiment.arrays:
+            yield protocol_tables.list_table(answers, truth, focus)
+            continue
         yield protocol_tables.protocol_table(protocol, answers, truth, focus)
         if protocol in _AXES:
             scores = protocol_tables.scores(protocol, answers, truth)
