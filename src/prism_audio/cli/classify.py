@@ -24,6 +24,7 @@ def command(
         typer.Argument(help="A folder or files; or a store of 'prism embed', or an array file."),
     ],
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all rows to .csv, .json or .parquet.")
@@ -79,7 +80,12 @@ def command(
     _check_outputs(None if events_format else out, save_adapter)
     with orderly_stop("stopped; nothing was written"):
         classes = find_classes(
-            recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            recordings,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         used = classes.vocabulary.adapter() if no_adapt else classes.adapter
         if used is None:

@@ -28,6 +28,10 @@ Labels = Annotated[
         "--labels", "-l", help='What to listen for: "dog bark, siren", or a .txt or .csv file.'
     ),
 ]
+Background = Annotated[
+    str | None,
+    typer.Option(help='What is always there: "wind, traffic". Competes, and is not reported.'),
+]
 Encoder = Annotated[
     str | None,
     typer.Option(help="Encoder: concepts (the default), a CLAP hub id, or a model's path."),

@@ -67,7 +67,8 @@ def command(
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
         ) from None
-    from prism_audio.serve.settings import Limits, ServiceSettings, is_loopback
+    from prism_audio.serve.access import is_loopback
+    from prism_audio.serve.settings import Limits, ServiceSettings
 
     if adapter and labels:
         raise InputError("an adapter brings its own labels; leave out --labels")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from prism_audio.audio.windows import encoder_windows
 from prism_audio.encoders import assets, embed_audio, embed_timeline
 from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AssetError, InputError
 from prism_audio.io.runtime import import_onnxruntime
 from tests.helpers.encoder_contract import CHECKS, sounds

@@ -13,10 +13,10 @@ import numpy as np
 
 from prism_audio.audio.decode import decode
 from prism_audio.audio.mixing.mix import MixedSound
+from prism_audio.audio.windows import encoder_windows
 from prism_audio.bench.cache import Arrays, Cache, Facts, digest, file_digest
 from prism_audio.bench.embeddings.mixtures import Backgrounds, mixture
 from prism_audio.bench.experiment.conditions import CLEAN, Condition, Recipe
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.runtime import usable_cores

@@ -9,8 +9,7 @@ from pathlib import Path
 from queue import Full, Queue
 from threading import Event
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.audio.windows import Window, encoder_windows
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 
