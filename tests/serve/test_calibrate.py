@@ -31,7 +31,7 @@ def by_hand(tmp_path, recordings, labels=NAMES):
     rows = embed_audio(encoder, paths)
     nowhere = np.full(len(rows), np.nan)
     batch = Batch(rows, [path.name for path in paths], nowhere, nowhere, "clip")
-    words = Vocabulary.from_text(encoder, labels, PromptSet.load("paper"))
+    words = Vocabulary.from_text(encoder, labels, PromptSet.load("sentences"))
     return batch, calibrate_place(batch, words)
 
 
@@ -42,7 +42,7 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     stored = Adapter.load(tmp_path / "store" / "yard.safetensors")
     assert np.allclose(stored.W, adapter.W, atol=1e-5)
     assert stored.labels == adapter.labels
-    assert (stored.encoder, stored.prompts) == ("bands", "paper-1")
+    assert (stored.encoder, stored.prompts) == ("bands", "sentences-1")
     assert stored.facts.place == "yard"
     result = job["result"]
     assert (job["state"], job["stage"], job["done"], job["total"]) == ("done", "storing", 60, 60)

@@ -31,7 +31,7 @@ def command(
         bool, typer.Option("--car", help="Correct classes of low confidence less (CAR).")
     ] = False,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     chunk_rows: Annotated[
         int | None,

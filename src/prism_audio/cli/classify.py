@@ -50,7 +50,7 @@ def command(
     top: Annotated[int, typer.Option(min=0, help="Also give the N best classes of every row.")] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: options.Json = False,
 ) -> None:

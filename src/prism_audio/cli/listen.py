@@ -51,7 +51,7 @@ def command(
     save_adapter: options.SaveAdapter = None,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document per line.")

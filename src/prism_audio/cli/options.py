@@ -37,7 +37,7 @@ Encoder = Annotated[
     typer.Option(help="Encoder: concepts (the default), a CLAP hub id, or a model's path."),
 ]
 Prompts = Annotated[
-    str, typer.Option(help="Sentences that labels are put into: paper, plain, or your own file.")
+    str, typer.Option(help="Templates for labels: sentences, plain, or your own file.")
 ]
 Preset = Annotated[str, typer.Option(help="Parameters: default, paper or released.")]
 Place = Annotated[

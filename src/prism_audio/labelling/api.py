@@ -38,7 +38,7 @@ def calibrate(
     *,
     background: str | Sequence[str] | None = None,
     encoder: AnyEncoder = "concepts",
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
     preset: str = "default",
     place: str | None = None,
     windows: bool = False,

@@ -46,7 +46,7 @@ def find_classes(
     prototypes: AnyPath | None = None,
     adapter: Adapter | AnyPath | None = None,
     encoder: AnyEncoder | None = None,
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
 ) -> Classes:
     """The classes, from an adapter, from a file of prototypes, or from labels and an encoder.
 

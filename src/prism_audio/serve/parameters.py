@@ -64,7 +64,7 @@ Preset = Annotated[
     Literal["default", "paper", "released"], Query(description="The parameters of the calibration.")
 ]
 Prompts = Annotated[
-    Literal["paper", "plain"] | None,
+    Literal["sentences", "plain", "paper"] | None,
     Query(description="Sentences that labels are put into; by default the service's own."),
 ]
 
