@@ -143,3 +143,20 @@ def test_formats_that_cannot_be_written_are_refused(
     done = prism("classify", tmp_path, "-l", "dog,cat", "--encoder", "bands", *arguments)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+def test_background_words_on_the_command_line(
+    prism: Prism, hour: tuple[Path, list[tuple[float, float, str]]]
+) -> None:
+    file, _ = hour
+    done = prism(
+        "classify", file, "-l", "tone 2, tone 7", "--background", "tone 12, tone 14", "--encoder",
+        "bands", "--timeline", "--no-adapt", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert {event["label"] for event in document["events"]} == {"tone 2", "tone 7"}
+    assert document["summary"]["after"]["background"] > 1000
+    refused = prism("classify", file, "-a", "x.safetensors", "--background", "wind")
+    assert refused.returncode == 2
+    assert "--background goes with --labels" in refused.stderr

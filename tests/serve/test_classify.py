@@ -22,7 +22,7 @@ NAMES = LABELS.split(", ")
 
 
 def words(labels: list[str] = NAMES) -> Vocabulary:
-    return Vocabulary.from_text(BandEncoder(), labels, PromptSet.load("paper"))
+    return Vocabulary.from_text(BandEncoder(), labels, PromptSet.load("sentences"))
 
 
 @pytest.fixture

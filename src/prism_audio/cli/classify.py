@@ -24,6 +24,7 @@ def command(
         typer.Argument(help="A folder or files; or a store of 'prism embed', or an array file."),
     ],
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all rows to .csv, .json or .parquet.")
@@ -49,7 +50,7 @@ def command(
     top: Annotated[int, typer.Option(min=0, help="Also give the N best classes of every row.")] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: options.Json = False,
 ) -> None:
@@ -79,7 +80,12 @@ def command(
     _check_outputs(None if events_format else out, save_adapter)
     with orderly_stop("stopped; nothing was written"):
         classes = find_classes(
-            recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            recordings,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         used = classes.vocabulary.adapter() if no_adapt else classes.adapter
         if used is None:

@@ -18,6 +18,7 @@ def command(
         typer.Argument(help="A recording; '-' for raw samples on standard input; or 'mic'."),
     ] = "mic",
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     warmup: Annotated[
         int, typer.Option(min=0, help="Calibrate on the first N windows, then use the result.")
@@ -50,7 +51,7 @@ def command(
     save_adapter: options.SaveAdapter = None,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document per line.")
@@ -87,7 +88,12 @@ def command(
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
         classes = find_classes(
-            None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            None,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         if warmup:
             estimator(preset)

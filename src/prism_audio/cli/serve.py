@@ -22,7 +22,7 @@ def command(
     ] = None,
     labels: options.Labels = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     store: Annotated[
         Path | None,
         typer.Option(

@@ -36,8 +36,9 @@ def calibrate(
     paths: Paths,
     labels: str | Sequence[str],
     *,
+    background: str | Sequence[str] | None = None,
     encoder: AnyEncoder = "concepts",
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
     preset: str = "default",
     place: str | None = None,
     windows: bool = False,
@@ -50,6 +51,9 @@ def calibrate(
         Recordings or folders of them; or a store of ``prism embed``, or a file of embeddings.
     labels : sequence of str, or str
         What to listen for; as text: a comma list, or a file with a label a line.
+    background : sequence of str, or str, optional
+        Words for what is always there, such as wind or traffic: they compete with the labels and
+        are answered ``background``.
     encoder : str or Encoder
         What embeds sound and text; see :func:`prism_audio.encoders.load_encoder`.
     prompts : str or path
@@ -68,7 +72,9 @@ def calibrate(
     """
     estimator(preset)
     sources = as_paths(paths)
-    classes = find_classes(sources, labels=labels, encoder=encoder, prompts=prompts)
+    classes = find_classes(
+        sources, labels=labels, background=background, encoder=encoder, prompts=prompts
+    )
     batch = _heard(read_rows(sources, classes, windows=windows))
     if place is None:
         place = Path(sources[0]).resolve().name

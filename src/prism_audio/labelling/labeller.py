@@ -22,8 +22,8 @@ from prism_audio.io.arrays import as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.types import Float
 from prism_audio.model.adapter import LONG, SHORT, Adapter
 
-# The label where no class convinces.
-UNKNOWN = "unknown"
+# The label where no class convinces, and where a background word is the best.
+UNKNOWN, BACKGROUND = "unknown", "background"
 # Rows at a time, so that temporaries stay small.
 BLOCK_ROWS = 2048
 
@@ -35,7 +35,8 @@ class Answer:
     Attributes
     ----------
     label : str
-        The best class, or ``unknown`` where it does not convince.
+        The best class, ``unknown`` where it does not convince, or ``background`` where it is a
+        background word.
     best, index : str, int
         The best class, also where it does not convince, and its place among the labels.
     score : float
@@ -98,9 +99,15 @@ class Labeller:
                 f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
                 "word that class differently, or set no threshold"
             )
+        if facts.background and BACKGROUND in adapter.labels:
+            raise InputError(
+                f"a class is called {BACKGROUND!r}, which is also the answer for background words; "
+                "word that class differently"
+            )
         self._share = (facts.zero_shot_share or 0.0) if threshold is None else 0.0
         temperature = facts.temperature or 0.0
         self._temperature = temperature if temperature > 0 else None
+        self._labels = len(adapter.labels) - (facts.background or 0)
         self._A, self._b = adapter.head
         self._W, self._text = adapter.W, adapter.zero_shot_head
 
@@ -148,12 +155,13 @@ class Labeller:
         if self.threshold is not None:
             conviction = (1 - self._share) * S[each, y] + self._share * before
             convinced = (conviction >= self.threshold).tolist()
+        reported = (y < self._labels).tolist()
         sure: list[float | None] = [None] * n
         if self._temperature is not None:
             sure = probabilities(S, self._temperature)[each, y].tolist()
         return [
             Answer(
-                label=names[best[0]] if convinced[i] else UNKNOWN,
+                label=self._label(best[0], convinced[i]),
                 best=names[best[0]],
                 index=best[0],
                 score=score[0],
@@ -162,11 +170,16 @@ class Labeller:
                 margin=max(score[0] - score[1], 0.0) if len(best) > 1 else None,
                 zero_shot=names[first[i]],
                 zero_shot_score=float(S_0[i, first[i]]),
-                convinced=convinced[i],
+                convinced=convinced[i] and reported[i],
                 top=tuple((names[c], s) for c, s in zip(best, score, strict=True))[: max(1, top)],
             )
             for i, (best, score) in enumerate(zip(order.tolist(), ranked, strict=True))
         ]
+
+    def _label(self, best: int, convinced: bool) -> str:
+        if best >= self._labels:
+            return BACKGROUND
+        return self.adapter.labels[best] if convinced else UNKNOWN
 
 
 def _ranking(S: Float, y: Labels, most: int) -> Labels:

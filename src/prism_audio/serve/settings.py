@@ -74,7 +74,7 @@ class ServiceSettings:
     adapters: tuple[Path, ...] = ()
     labels: str | None = None
     encoder: str | Encoder | None = None
-    prompts: str = "paper"
+    prompts: str = "sentences"
     store: Path | None = None
     token: str | None = None
     host: str = "127.0.0.1"

@@ -12,19 +12,22 @@ import os
 import struct
 import tempfile
 import unicodedata
-from collections.abc import AsyncIterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Coroutine
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording
+from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
+
+Anything = TypeVar("Anything")
 
 FIELD = "files"
 MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
@@ -76,6 +79,30 @@ class Upload:
     def close(self) -> None:
         """Forget the recordings."""
         self._body.close()
+
+
+async def received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
+    """The body of a request, once it is here; raises where that takes too long."""
+    try:
+        return await asyncio.wait_for(receiving, deadline.left)
+    except TimeoutError:
+        raise deadline.error() from None
+    except ClientDisconnect:
+        raise ApiError(
+            400, "disconnected", "the client went away before the request ended"
+        ) from None
+
+
+def content_type(request: Request, known: tuple[str, ...]) -> str:
+    """The type of a body; raises where it is none of the known ones."""
+    value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if value not in known:
+        raise ApiError(
+            415,
+            "unsupported_type",
+            f"the body is {value[:80] or 'of no stated type'}; send {' or '.join(known)}",
+        )
+    return value
 
 
 async def receive_multipart(request: Request, limits: Limits) -> Upload:

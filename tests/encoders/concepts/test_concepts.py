@@ -213,6 +213,6 @@ def test_zero_shot_on_esc50_is_useful(encoder: ConceptsEncoder) -> None:
         rows = list(csv.DictReader(file))
     labels = sorted({row["category"] for row in rows})
     E = embed_audio(encoder, [folder / "audio" / f"{Path(r['filename']).stem}.ogg" for r in rows])
-    T = prototypes(encoder, [clean_label(label) for label in labels], PromptSet.load("paper"))
+    T = prototypes(encoder, [clean_label(label) for label in labels], PromptSet.load("sentences"))
     truth = np.array([labels.index(row["category"]) for row in rows])
     assert ((E @ T.T).argmax(axis=1) == truth).mean() >= 0.68
