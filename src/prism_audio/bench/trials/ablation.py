@@ -24,6 +24,7 @@ from prism_audio.methods import METHODS, Context, Fitted, Kind, Method, make
 from prism_audio.methods.base import ParameterMethod
 
 ROUNDS = 3
+PRINTED = "OPCA + CCVD + PCT + ABR (as printed)"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Variant(ParameterMethod):
     origin = "Algorithm 1 of the PRISM paper, changed on purpose"
     kind = Kind.OURS
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
         """Labels of the batch; a chain of maps has no compiled form for later clips."""
         start = unit_rows(np.asarray(E, np.float64))
         text = unit_rows(np.asarray(T, np.float64))
@@ -90,7 +91,7 @@ ABLATION: tuple[Spec, ...] = (
     _paper("OPCA alone, three times", rounds=3, **_ALONE),
     _paper("OPCA + CCVD", pct=False, abr=False),
     _paper("OPCA + CCVD + PCT", abr=False),
-    _paper("OPCA + CCVD + PCT + ABR (as printed)"),
+    _paper(PRINTED),
     _paper("as printed, with CAR", car=True),
     _paper("as printed, without OPCA", opca=False),
     _paper("as printed, without CCVD", deflation="none"),
