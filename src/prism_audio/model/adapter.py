@@ -34,6 +34,8 @@ from prism_audio.model.facts import Facts
 
 # Between these lengths the squares of a row's entries cannot overflow or vanish in float32.
 SHORT, LONG = 1e-15, 1e15
+# How far the length of a prototype may be from 1.
+UNIT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,11 +187,13 @@ class Adapter:
             fields = read_card(metadata["card"])
             W, prototypes, labels = tensors["W"], tensors["prototypes"], tuple(fields.pop("labels"))
             _check(W, prototypes, labels, AdapterError)
+            if not (np.abs(row_norms(prototypes) - 1) < UNIT).all() or np.abs(W).max() > LONG:
+                raise AdapterError("W or the prototypes hold numbers that no calibration gives")
             facts = Facts.from_dict(fields.pop("facts"))
             if facts.classes is not None and not facts.classes.fits(len(labels)):
                 raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
             return cls(W, prototypes, labels, **fields, facts=facts)
-        except (KeyError, TypeError, ValueError, AdapterError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AdapterError) as error:
             missing = "lacks " if isinstance(error, KeyError) else ""
             raise AdapterError(
                 f"{path} is damaged: {missing}{error}; calibrate the place again"
