@@ -73,6 +73,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         access=Access(settings),
         requests=service.requests,
         metrics=service.metrics,
+        client_requests=settings.limits.client_requests,
     )
     _complete_document(app, with_token=bool(settings.token))
     return app

@@ -30,7 +30,7 @@ class Health(Schema):
 
     model_config = example({"status": "ok", "version": "0.2.0"})
 
-    status: Literal["ok", "stopping"]
+    status: Literal["ok", "busy", "stopping"]
     version: str
 
 
