@@ -88,6 +88,38 @@ def test_bad_file_is_listed_and_the_rest_is_done(tmp_path: Path) -> None:
     assert len(Store.open(tmp_path / "out")) == 5
 
 
+def test_odd_names_and_links_are_listed_as_they_are(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 2)
+    (tmp_path / "sound" / "loop.wav").symlink_to(tmp_path / "sound" / "loop.wav")
+    (tmp_path / "sound" / "red\x1b[31m\r.wav").write_text("no sound")
+    done = embed(tmp_path / "sound", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr
+    assert "red\\x1b[31m\\r.wav" in done.stderr
+    assert "loop.wav" in done.stderr
+    assert len(Store.open(tmp_path / "out")) == 2
+    refused = embed(tmp_path / "sound" / "red\x1b[31m\r.wav", "-o", tmp_path / "other")
+    assert (refused.returncode, "\x1b[31m" in refused.stderr) == (2, False)
+
+
+def test_a_damaged_shard_is_replaced(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 6)
+    arguments = (tmp_path / "sound", "-o", tmp_path / "out", "--shard", 2)
+    assert embed(*arguments).returncode == 0
+    before = content(tmp_path / "out")
+    shard = tmp_path / "out" / "shard-00000002.safetensors"
+    data = bytearray(shard.read_bytes())
+    data[-5] ^= 1
+    shard.write_bytes(data)
+    done = embed(*arguments)
+    assert done.returncode == 0
+    assert "shard-00000002.safetensors was damaged" in done.stderr
+    assert len(Store.open(tmp_path / "out")) == 6
+    assert before["shard-00000002.safetensors"][-64:] in (
+        file[-64:] for file in content(tmp_path / "out").values()
+    )
+
+
 def test_windows_option_makes_rows_of_windows(tmp_path: Path) -> None:
     recordings(tmp_path / "sound", 5)
     assert embed(tmp_path / "sound", "-o", tmp_path / "out", "--windows").returncode == 0
