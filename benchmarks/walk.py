@@ -2,8 +2,8 @@
 
     python benchmarks/walk.py [RECORDING]
 
-The adapter, the encoder and the listener are made before. Then one recording goes through what
-``prism classify`` and ``prism listen`` do with it: embed and label, and listen. Printed is each file in
+The adapter, the encoder, the listener and the service are made before. Then one recording goes through
+what ``prism classify``, ``prism listen`` and ``POST /v1/classify`` do with it. Printed is each file in
 which a function was entered, on any thread, in the order of the first entry.
 """
 
@@ -13,7 +13,6 @@ import argparse
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -32,25 +31,53 @@ ROOT = Path(prism_audio.__file__).parent
 RATE = 16_000
 
 
-def walk(run: Callable[[], None]) -> list[str]:
-    """Files below the package in which ``run`` enters a function; importing a file is no entry."""
-    files: dict[str, None] = {}
+class Walk:
+    """Files below the package in which a function is entered; importing a file is no entry."""
 
-    def note(frame: FrameType, event: str, _: Any) -> None:
+    def __init__(self) -> None:
+        self.files: dict[str, None] = {}
+
+    def __enter__(self) -> Walk:
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_name != "<module>" and code.co_flags & 2:  # 2: a function
             path = Path(code.co_filename)
             if path.is_relative_to(ROOT):
-                files.setdefault(path.relative_to(ROOT).as_posix())
+                self.files.setdefault(path.relative_to(ROOT).as_posix())
 
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    return list(files)
+    def show(self, name: str) -> None:
+        print(f"{name}: {len(self.files)} files")
+        for file in self.files:
+            print(f"  {file}")
+
+
+def post(site: Path, clip: Path) -> Walk:
+    """The walk of a request; a first one goes before it, so that nothing is made on the way."""
+    from starlette.testclient import TestClient
+
+    from prism_audio.serve.app import create_app
+    from prism_audio.serve.settings import ServiceSettings
+
+    with Walk() as walk:  # from the start, because only threads that start now are followed
+        app = create_app(ServiceSettings(adapters=(site,)))
+        with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+            for _ in range(2):
+                walk.files.clear()
+                answer = client.post(
+                    "/v1/classify", files={"files": (clip.name, clip.read_bytes())}
+                )
+            request = Walk()
+            request.files.update(walk.files)
+    answer.raise_for_status()
+    return request
 
 
 def example(path: Path) -> Path:
@@ -69,19 +96,14 @@ def main() -> None:
         encoder = load_encoder()
         site = prism_audio.calibrate(clip, ["whistle", "siren"], encoder=encoder)
 
-        def classified() -> None:
-            classify(embed_batch([clip], encoder), site)
-
         listener = Listener(encoder, site, Pace.for_adapter(encoder, site))
-
-        def listened() -> None:
+        with Walk() as walk:
+            classify(embed_batch([clip], encoder), site)
+        walk.show("classify")
+        with Walk() as walk:
             list(listener.hear(sound_blocks(clip, encoder.rate)))
-
-        for name, run in (("classify", classified), ("listen", listened)):
-            files = walk(run)
-            print(f"{name}: {len(files)} files")
-            for file in files:
-                print(f"  {file}")
+        walk.show("listen")
+        post(site.save(Path(folder) / "site.safetensors"), clip).show("POST /v1/classify")
 
 
 if __name__ == "__main__":

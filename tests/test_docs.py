@@ -75,11 +75,13 @@ def test_imports_in_pages_work(text):
             assert hasattr(import_module(module), name), f"from {module} import {name}"
 
 
-def test_the_page_on_the_architecture_names_every_folder():
+def test_the_page_on_the_architecture_names_every_folder_and_files_that_exist():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     source = ROOT / "src" / "prism_audio"
     folders = [path.parent.name for path in source.glob("*/__init__.py")]
     assert [name for name in folders if f"`{name}/`" not in page] == []
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", page)
+    assert [name for name in named if not (source / name).is_file()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
