@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from prism_audio.errors import AudioError, InputError
+from prism_audio.io.text import counted
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import AnyPath, Batch
 from prism_audio.labelling.calibration import calibrate_place, estimator
@@ -186,7 +187,7 @@ def _heard(batch: Batch) -> Batch:
     """The batch, if it has a row; a warning for what could not be read."""
     if batch.failures:
         file, reason = batch.failures[0]
-        message = f"{len(batch.failures)} recordings could not be read; the first: {file}: {reason}"
+        message = f"{counted(len(batch.failures), 'recording')} could not be read; the first: {file}: {reason}"
         if not len(batch):
             raise AudioError(message)
         warnings.warn(message, stacklevel=3)
