@@ -187,7 +187,8 @@ def _heard(batch: Batch) -> Batch:
     """The batch, if it has a row; a warning for what could not be read."""
     if batch.failures:
         file, reason = batch.failures[0]
-        message = f"{counted(len(batch.failures), 'recording')} could not be read; the first: {file}: {reason}"
+        count = counted(len(batch.failures), "recording")
+        message = f"{count} could not be read; the first: {file}: {reason}"
         if not len(batch):
             raise AudioError(message)
         warnings.warn(message, stacklevel=3)
