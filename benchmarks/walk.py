@@ -1,83 +1,74 @@
-"""The walk of one clip: the files of this package that run, in order, from a recording to its answer.
+"""The walk of one clip: the files of this package that run, in order, from sound to its answer.
 
     python benchmarks/walk.py [RECORDING]
 
-The adapter, the encoder, the listener and the service are made before. Then one recording goes through
-what ``prism classify``, ``prism listen`` and ``POST /v1/classify`` do with it. Printed is each file in
-which a function was entered, on any thread, in the order of the first entry.
+Adapter, encoder, listener and service are made first, and each way is gone once before it is watched,
+so that what runs once a process does not count. Then one recording goes through
+
+    classify          embed and label, as ``prism classify`` does
+    listen            live blocks of raw samples, as a station hears them
+    listen (file)     the same from a recording
+    POST /v1/classify a request to the service
+
+Printed is each file in which a function was entered, on any thread, in the order of the first entry.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import soundfile
+from starlette.testclient import TestClient
 
 import prism_audio
+from prism_audio.audio.capture import sound_blocks
 from prism_audio.encoders import load_encoder
-from prism_audio.labelling.api import sound_blocks
 from prism_audio.labelling.batch import embed_batch
 from prism_audio.labelling.classify import classify
 from prism_audio.labelling.listener import Listener, Pace
+from prism_audio.serve.app import create_app
+from prism_audio.serve.settings import ServiceSettings
 
 ROOT = Path(prism_audio.__file__).parent
 RATE = 16_000
 
 
-class Walk:
-    """Files below the package in which a function is entered; importing a file is no entry."""
+class Watch:
+    """The files below the package in which a function was entered; importing a file is no entry.
+
+    It watches every thread that starts after it was made, while it is switched on.
+    """
 
     def __init__(self) -> None:
-        self.files: dict[str, None] = {}
-
-    def __enter__(self) -> Walk:
+        self._files: dict[str, None] = {}
+        self._on = False
         threading.setprofile(self._note)
         sys.setprofile(self._note)
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+    def walk(self, run: Callable[[], Any]) -> list[str]:
+        """Go a way twice, and give the files of the second time."""
+        run()
+        self._files, self._on = {}, True
+        run()
+        self._on = False
+        return list(self._files)
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_name != "<module>" and code.co_flags & 2:  # 2: a function
-            path = Path(code.co_filename)
+        if self._on and event == "call" and code.co_name != "<module>" and code.co_flags & 2:
+            path = Path(code.co_filename)  # the flag 2: a function, not the body of a class
             if path.is_relative_to(ROOT):
-                self.files.setdefault(path.relative_to(ROOT).as_posix())
-
-    def show(self, name: str) -> None:
-        print(f"{name}: {len(self.files)} files")
-        for file in self.files:
-            print(f"  {file}")
-
-
-def post(site: Path, clip: Path) -> Walk:
-    """The walk of a request; a first one goes before it, so that nothing is made on the way."""
-    from starlette.testclient import TestClient
-
-    from prism_audio.serve.app import create_app
-    from prism_audio.serve.settings import ServiceSettings
-
-    with Walk() as walk:  # from the start, because only threads that start now are followed
-        app = create_app(ServiceSettings(adapters=(site,)))
-        with TestClient(app, base_url="http://127.0.0.1:8765") as client:
-            for _ in range(2):
-                walk.files.clear()
-                answer = client.post(
-                    "/v1/classify", files={"files": (clip.name, clip.read_bytes())}
-                )
-            request = Walk()
-            request.files.update(walk.files)
-    answer.raise_for_status()
-    return request
+                self._files.setdefault(path.relative_to(ROOT).as_posix())
 
 
 def example(path: Path) -> Path:
@@ -87,23 +78,44 @@ def example(path: Path) -> Path:
     return path
 
 
+def new_recordings(samples: np.ndarray, rate: int) -> Iterator[bytes]:
+    """A recording, each time a sample longer: the service remembers those that it has embedded."""
+    for silence in count(1):
+        file = io.BytesIO()
+        soundfile.write(file, np.pad(samples, ((0, silence), (0, 0))), rate, format="WAV")
+        yield file.getvalue()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recording", nargs="?", type=Path)
-    given = parser.parse_args().recording
+    recording = parser.parse_args().recording
+    watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
-        clip = given or example(Path(folder) / "clip.wav")
+        clip = recording or example(Path(folder) / "clip.wav")
+        samples, rate = soundfile.read(clip, dtype="int16", always_2d=True)
+        pcm, uploads = samples[:, 0].tobytes(), new_recordings(samples, rate)
         encoder = load_encoder()
         site = prism_audio.calibrate(clip, ["whistle", "siren"], encoder=encoder)
-
         listener = Listener(encoder, site, Pace.for_adapter(encoder, site))
-        with Walk() as walk:
-            classify(embed_batch([clip], encoder), site)
-        walk.show("classify")
-        with Walk() as walk:
-            list(listener.hear(sound_blocks(clip, encoder.rate)))
-        walk.show("listen")
-        post(site.save(Path(folder) / "site.safetensors"), clip).show("POST /v1/classify")
+        adapter = site.save(Path(folder) / "site.safetensors")
+        settings = ServiceSettings(
+            encoder=encoder, adapters=(adapter,), store=Path(folder) / "sites"
+        )
+        with TestClient(create_app(settings), base_url="http://localhost") as client:
+            ways: dict[str, Callable[[], Any]] = {
+                "classify": lambda: classify(embed_batch([clip], encoder), site),
+                "listen": lambda: list(
+                    listener.hear(sound_blocks(io.BytesIO(pcm), encoder.rate, rate=rate))
+                ),
+                "listen (file)": lambda: list(listener.hear(sound_blocks(clip, encoder.rate))),
+                "POST /v1/classify": lambda: client.post(
+                    "/v1/classify", files={"files": ("clip.wav", next(uploads))}
+                ).raise_for_status(),
+            }
+            for name, run in ways.items():
+                files = watch.walk(run)
+                print(f"{name}: {len(files)} files", *files, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def test_a_form_that_is_none_is_refused(client, body, expected):
     assert code(client.post("/v1/classify", content=body, headers=FORM)) == expected
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "application/json", "multipart/mixed"])
+@pytest.mark.parametrize("kind", [None, "text/plain", "text/csv", "multipart/mixed"])
 def test_a_body_of_another_type_is_refused(client, kind):
     headers = {"Content-Type": kind} if kind else {}
     assert code(client.post("/v1/classify", content=b"x", headers=headers)) == (
@@ -223,9 +223,11 @@ def test_a_clients_name_is_text_and_nothing_else(given, shown):
 
 
 def test_nothing_is_written_under_a_clients_name(client, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.rglob("*"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     names = ["escaped.wav", "../escaped.wav", str(tmp_path / "escaped.wav"), "con"]
     answer = client.post("/v1/classify", files=form(*((name, clip(2)) for name in names)))
     assert [result["file"] for result in answer.json()["results"]] == names
-    assert sorted(tmp_path.rglob("*")) == before
+    assert not [
+        path for path in tmp_path.rglob("*") if "escaped" in path.name or path.name == "con"
+    ]

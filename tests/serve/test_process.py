@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import threading
@@ -101,7 +102,7 @@ def test_a_calibration_that_cannot_be_stored_fails_and_the_service_goes_on(prism
         Served(prism, "--store", store) as served,
         httpx.Client(base_url=served.url, timeout=60) as client,
     ):
-        store.rmdir()
+        shutil.rmtree(store)
         store.write_text("no folder")
         job = calibrate(client, "yard", clips(2))
         assert (job["state"], job["error"]["code"]) == ("failed", "calibration_failed")

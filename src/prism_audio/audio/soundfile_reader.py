@@ -79,7 +79,9 @@ def _blocks(
     source: OpenRecording, view: View, file: _Forward, size: int, start: int
 ) -> Iterator[Float32]:
     """The samples of one view; ``start`` samples of the recording came before it."""
-    done, rate = 0, file.samplerate
+    done, rate, promised = 0, file.samplerate, _promised(file)
+    # libsndfile sets all of a buffer that it does not fill to zero: expensive for a short file.
+    size = min(size, promised or size)
     while True:
         try:
             block = file.read(size, dtype="float32", always_2d=True)
@@ -93,7 +95,6 @@ def _blocks(
             break
         done += len(block)
         yield block
-    promised = _promised(file)
     if promised is not None and 0 < done < promised:
         ends, length = (start + done) / rate, (start + promised) / rate
         log.warning("%s: ends at %.2f s, its header said %.2f s", source.name, ends, length)

@@ -25,7 +25,9 @@ COMMANDS: tuple[str, ...] = (
     "calibrate",
     "inspect",
     "listen",
+    "evaluate",
     "export",
+    "export-encoder",
     "diagnose",
     "embed",
     "mix",
@@ -60,7 +62,7 @@ def _root(
 
 
 for _name in COMMANDS:
-    app.command(_name)(import_module(f"{__name__}.{_name}").command)
+    app.command(_name)(import_module(f"{__name__}.{_name.replace('-', '_')}").command)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:

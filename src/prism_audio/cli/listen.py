@@ -18,6 +18,7 @@ def command(
         typer.Argument(help="A recording; '-' for raw samples on standard input; or 'mic'."),
     ] = "mic",
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     warmup: Annotated[
         int, typer.Option(min=0, help="Calibrate on the first N windows, then use the result.")
@@ -50,7 +51,7 @@ def command(
     save_adapter: options.SaveAdapter = None,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document per line.")
@@ -67,11 +68,11 @@ def command(
     Example: [bold]prism listen street.wav -a site.safetensors[/bold]
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     """
+    from prism_audio.audio.capture import sound_blocks
     from prism_audio.cli.console import end, orderly_stop
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
     from prism_audio.io.table_files import check_output
-    from prism_audio.labelling.api import sound_blocks
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.listener import Listener, Pace, Switched
     from prism_audio.labelling.sources import find_classes
@@ -87,7 +88,12 @@ def command(
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
         classes = find_classes(
-            None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            None,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         if warmup:
             estimator(preset)

@@ -22,7 +22,7 @@ def command(
     ] = None,
     labels: options.Labels = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     store: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +67,8 @@ def command(
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
         ) from None
-    from prism_audio.serve.settings import Limits, ServiceSettings, is_loopback
+    from prism_audio.serve.access import is_loopback
+    from prism_audio.serve.settings import Limits, ServiceSettings
 
     if adapter and labels:
         raise InputError("an adapter brings its own labels; leave out --labels")

@@ -144,6 +144,11 @@ class Adapter:
         # By columns, so that one clip meets each class in one run through memory.
         return np.asfortranarray(head[:-1]), head[-1].copy()
 
+    @cached_property
+    def zero_shot_head(self) -> Float:
+        """The unit prototypes as columns (d, C): unit rows times this are the zero-shot cosines."""
+        return unit_rows(self.prototypes).T
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all."""
         card = {

@@ -95,6 +95,8 @@ class Facts:
         What a row stood for (``clip``, ``window``), and its usual length.
     evidence_rows, seen : int or None
         Rows behind ``classes``, if not all; clips that came, if not all were kept.
+    background : int or None
+        How many of the labels, the last ones, are background words: they compete and are not reported.
     classes, surroundings : ClassEvidence or None, Surroundings or None
         Class by class, and for drift.
     extra : dict
@@ -117,6 +119,7 @@ class Facts:
     seconds: float | None = None
     evidence_rows: int | None = None
     seen: int | None = None
+    background: int | None = None
     classes: ClassEvidence | None = None
     surroundings: Surroundings | None = None
     extra: Json = field(default_factory=dict)
@@ -245,6 +248,7 @@ _FACTS: dict[str, _Kind] = {
     "seconds": _number,
     "evidence_rows": _count,
     "seen": _count,
+    "background": _count,
     "classes": lambda value, name: _read(ClassEvidence, value, _EVIDENCE, name),
     "surroundings": lambda value, name: _read(Surroundings, value, _SURROUNDINGS, name),
 }

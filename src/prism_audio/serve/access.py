@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.settings import ServiceSettings, is_loopback
+from prism_audio.serve.settings import ServiceSettings
 
 # What a browser must get before it can ask its user for the token.
 OPEN_PATHS = ("/", "/healthz", "/readyz")
@@ -57,6 +58,14 @@ class Access:
                 "cross_origin",
                 f"the request comes from a page at {origin[:80]!r}; only the service's own page may",
             )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name reaches this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _shown_token(headers: Mapping[str, str]) -> bytes:

@@ -66,7 +66,8 @@ class RequestMiddleware:
             await app(scope, exchange.receive, exchange.send)
         finally:
             route = getattr(scope.get("route"), "path", None) or "other"
-            self._metrics.answered(scope["method"], route, exchange.status, exchange.seconds)
+            self._metrics.requests.labels(scope["method"], route, str(exchange.status)).inc()
+            self._metrics.seconds.labels(route).observe(exchange.seconds)
             exchange.log()
 
     def _access_error(self, scope: Scope) -> ApiError | None:

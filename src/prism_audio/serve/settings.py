@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,16 +74,8 @@ class ServiceSettings:
     adapters: tuple[Path, ...] = ()
     labels: str | None = None
     encoder: str | Encoder | None = None
-    prompts: str = "paper"
+    prompts: str = "sentences"
     store: Path | None = None
     token: str | None = None
     host: str = "127.0.0.1"
     limits: Limits = field(default_factory=Limits)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name reaches this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

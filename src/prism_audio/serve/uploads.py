@@ -12,19 +12,22 @@ import os
 import struct
 import tempfile
 import unicodedata
-from collections.abc import AsyncIterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Coroutine
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording
+from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
+
+Anything = TypeVar("Anything")
 
 FIELD = "files"
 MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
@@ -78,6 +81,30 @@ class Upload:
         self._body.close()
 
 
+async def received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
+    """The body of a request, once it is here; raises where that takes too long."""
+    try:
+        return await asyncio.wait_for(receiving, deadline.left)
+    except TimeoutError:
+        raise deadline.error() from None
+    except ClientDisconnect:
+        raise ApiError(
+            400, "disconnected", "the client went away before the request ended"
+        ) from None
+
+
+def content_type(request: Request, known: tuple[str, ...]) -> str:
+    """The type of a body; raises where it is none of the known ones."""
+    value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if value not in known:
+        raise ApiError(
+            415,
+            "unsupported_type",
+            f"the body is {value[:80] or 'of no stated type'}; send {' or '.join(known)}",
+        )
+    return value
+
+
 async def receive_multipart(request: Request, limits: Limits) -> Upload:
     """The files of a form, or a :class:`ApiError` that says what is wrong with it."""
     _, options = parse_options_header(request.headers.get("content-type"))
@@ -128,20 +155,23 @@ async def receive_raw(request: Request, limits: Limits) -> Body:
 
 
 async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    too_large = ApiError(
-        413,
-        "too_large",
-        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
-    )
-    said = request.headers.get("content-length", "")
-    if said.isdecimal() and int(said) > limits.bytes:
-        raise too_large
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.bytes:
+        raise _too_large(limits)
     total = 0
     async for chunk in request.stream():
         total += len(chunk)
         if total > limits.bytes:
-            raise too_large
+            raise _too_large(limits)
         yield chunk
+
+
+def _too_large(limits: Limits) -> ApiError:
+    return ApiError(
+        413,
+        "too_large",
+        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
+    )
 
 
 async def _spooled(chunks: AsyncIterator[bytes]) -> Body:

@@ -17,8 +17,10 @@ def encoder_windows(encoder: Encoder, source: AudioSource) -> Iterator[Window]:
 
 def stream_windows(encoder: Encoder, blocks: Iterable[Float32], hop: float) -> Iterator[Window]:
     """The windows of mono blocks at the encoder's rate, one every ``hop`` seconds."""
-    for window in windows(blocks, encoder.rate, encoder.window, hop):
-        yield window._replace(samples=padded(encoder, window.samples, window.weight))
+    cut = windows(blocks, encoder.rate, encoder.window, hop)
+    if not hasattr(encoder, "pad"):
+        return cut
+    return (w._replace(samples=padded(encoder, w.samples, w.weight)) for w in cut)
 
 
 def padded(encoder: Encoder, samples: Float32, seconds: float) -> Float32:

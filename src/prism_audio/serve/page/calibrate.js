@@ -32,7 +32,7 @@ function hint() {
   const replaces = store.sites.some(
     (site) => site.name === siteName($("place").value) && site.verdict !== "none",
   );
-  say($("calibrate-hint"), enough + (replaces ? " The present correction of this site is replaced." : ""));
+  say($("calibrate-hint"), enough + (replaces ? " The present correction of this site is replaced if this one is as strong; it can be undone." : ""));
 }
 
 /** Until somebody types a name: that of a calibrated site, or of the folder that was dropped. */
