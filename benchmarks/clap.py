@@ -192,7 +192,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        workers[way].stdout.readline()
+    for worker in workers.values():
+        worker.stdout.readline()
     edges = np.linspace(0, given.clips, given.rounds + 1).astype(int)
     results = {way: [] for way in workers}
     for first, last in pairwise(edges):
@@ -200,6 +201,8 @@ def report(folder: Path, given: argparse.Namespace) -> None:
             worker.stdin.write(json.dumps([int(first), int(last)]) + "\n")
             worker.stdin.flush()
             results[way].append(json.loads(worker.stdout.readline()))
+            speed = SECONDS * (last - first) / results[way][-1]["seconds"]
+            print(f"clips {first} to {last}: {way}: {speed:.1f} audio s / s", file=sys.stderr)
     for worker in workers.values():
         worker.stdin.close()
         worker.wait()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from prism_audio.audio.capture import sound_blocks
 from prism_audio.audio.network import NetworkStream, StreamState
 from prism_audio.errors import InputError
 from tests.helpers.sounds import noise
@@ -246,3 +247,13 @@ def test_a_camera_that_is_killed_and_started_again(tmp_path: Path) -> None:
     sound = parts[3][:1_600] if len(parts[3]) >= 1_600 else np.concatenate(parts[3:12])
     spectrum = np.abs(np.fft.rfft(sound * np.hanning(len(sound))))
     assert spectrum.argmax() * 16_000 / len(sound) == pytest.approx(1000, abs=30)
+
+
+def test_an_address_is_a_source_of_sound_like_any_other(
+    radio: ThreadingHTTPServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocks = sound_blocks(address(radio, "/recording"), 16_000)
+    assert sum(len(block) for block in blocks) == pytest.approx(2.0 * 16_000, rel=0.1)
+    assert not caplog.records
+    with pytest.raises(InputError, match="not the address of a stream"):
+        sound_blocks("ftp://127.0.0.1/street.wav", 16_000)

@@ -60,7 +60,8 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
             started.remove(earlier)
             earlier.__exit__(None, None, None)
         app = create_app(ServiceSettings(limits=Limits(**limits), **options))
-        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=True)
+        root = options.get("root_path", "")
+        client = TestClient(app, base_url="http://localhost", root_path=root)
         started.append(client.__enter__())
         return client
 

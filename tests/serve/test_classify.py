@@ -95,6 +95,16 @@ def test_raw_samples_are_a_recording(client):
         assert got["seconds"] == want["seconds"]
 
 
+@pytest.mark.parametrize("kind", ["application/octet-stream", "audio/wav", "audio/x-wav"])
+def test_a_file_as_the_whole_body_is_known_by_its_first_bytes(client, kind):
+    as_form = client.post("/v1/embeddings", files=form(("a.wav", clip(7)))).json()
+    answer = client.post("/v1/embeddings", content=clip(7), headers={"Content-Type": kind}).json()
+    assert answer["results"][0]["embedding"] == as_form["results"][0]["embedding"]
+    flac = wav(tone(7, 1.0, 1), form="FLAC")
+    answer = client.post("/v1/classify", content=flac, headers={"Content-Type": kind}).json()
+    assert answer["results"][0]["label"] == "tone 7"
+
+
 def test_channels_of_raw_samples_are_averaged(client):
     left, right = tone(2, 1.0, 1), tone(12, 1.0, 2)
     both = np.stack([left, right], axis=1).astype("<f4")

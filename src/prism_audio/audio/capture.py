@@ -1,4 +1,4 @@
-"""Audio input for listening: raw PCM from a pipe, the microphone or a recording, in mono blocks."""
+"""Audio input for listening: raw PCM, the microphone, a network stream or a recording, in mono."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ def sound_blocks(
     channels: int = 1,
     device: str | None = None,
 ) -> Iterable[Float32]:
-    """Mono float32 blocks at ``to_rate`` from a recording, the microphone or raw samples."""
+    """Mono float32 blocks at ``to_rate`` from a recording, a network stream, "mic" or raw samples."""
     if source == "mic":
         return microphone_blocks(to_rate, device)
+    if isinstance(source, str) and "://" in source:
+        from prism_audio.audio.network import NetworkStream
+
+        return NetworkStream(source).blocks(to_rate)
     if isinstance(source, str | os.PathLike):
         if not Path(source).is_file():
             raise InputError(f"{source}: there is no such recording")

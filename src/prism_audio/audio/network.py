@@ -6,6 +6,7 @@ an hour later. A stream here goes on through all of them and says what state it 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ import numpy as np
 from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.errors import AudioError, InputError, PrismError
 from prism_audio.io.types import Float32
+
+log = logging.getLogger(__name__)
 
 SCHEMES = ("rtsp", "rtsps", "http", "https")
 # No other: a playlist from the network must not make the decoder open local files.
@@ -40,6 +43,12 @@ class StreamState(StrEnum):
 StateCallback = Callable[[StreamState, str], None]
 
 
+def log_state(state: StreamState, message: str) -> None:
+    """Write a state of a stream to the log; as a warning where no sound comes."""
+    bad = state in (StreamState.lost, StreamState.silent)
+    log.log(logging.WARNING if bad else logging.INFO, "%s", message)
+
+
 @dataclass
 class NetworkStream:
     """A network stream, and how long to wait for it.
@@ -55,9 +64,9 @@ class NetworkStream:
     first_pause, longest_pause : float
         Seconds before it is tried again: the first time, and at most. Each failure doubles the
         pause; sound resets it.
-    on_state : callable, optional
-        Called with the new state and a message for people, whenever the state changes. Passwords
-        are left out of messages.
+    on_state : callable
+        Called with the new state and a message for people, whenever the state changes; by default
+        it is logged. Passwords are left out of messages.
     stop : Event, optional
         Ends the stream when it is set, at the latest after ``timeout``.
     """
@@ -67,12 +76,12 @@ class NetworkStream:
     silence: float = 60.0
     first_pause: float = 1.0
     longest_pause: float = 60.0
-    on_state: StateCallback | None = None
+    on_state: StateCallback = log_state
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        if parts.scheme.lower() not in SCHEMES or not parts.hostname:
+        if parts.scheme not in SCHEMES or not parts.hostname:
             raise InputError(
                 f"{self.name} is not the address of a stream; give one that begins with "
                 f"{', '.join(f'{scheme}://' for scheme in SCHEMES)} and names a host"
@@ -169,8 +178,7 @@ class NetworkStream:
             self._state = state
             if state is StreamState.connecting:
                 self._quiet = 0.0
-            if self.on_state is not None:
-                self.on_state(state, message)
+            self.on_state(state, message)
 
 
 def _import_av() -> Any:

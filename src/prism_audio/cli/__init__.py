@@ -76,7 +76,11 @@ def main() -> None:
     try:
         app()
     except PrismError as error:
-        typer.echo(f"error: {error}", err=True)
+        from prism_audio.cli.console import printable
+
+        # A name of a file may hold control characters; the lines of a message are its own.
+        message = "\n".join(map(printable, str(error).split("\n")))
+        typer.echo(f"error: {message}", err=True)
         sys.exit(2)
     except (
         OSError

@@ -68,8 +68,8 @@ def _windows(encoder: ClapEncoder, folder: Path) -> Float32:
     """The first window of every recording in a folder, of at most so many."""
     import numpy as np
 
+    from prism_audio.audio.windows import encoder_windows
     from prism_audio.datasets.folder import audio_files
-    from prism_audio.encoders.embedding.windows import encoder_windows
     from prism_audio.errors import InputError
 
     files = list(audio_files(folder))[:_RECORDINGS]

@@ -15,7 +15,9 @@ from prism_audio.cli import options
 def command(
     source: Annotated[
         str,
-        typer.Argument(help="A recording; '-' for raw samples on standard input; or 'mic'."),
+        typer.Argument(
+            help="A recording; rtsp:// or http(s)://; '-' for raw samples on standard input; 'mic'."
+        ),
     ] = "mic",
     labels: options.Labels = None,
     background: options.Background = None,
@@ -83,7 +85,12 @@ def command(
         check_output(save_adapter, (".safetensors",))
     if source == "-" and rate is None:
         raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
-    if source not in ("-", "mic") and not Path(source).is_file():
+    name = source
+    if "://" in source:
+        from prism_audio.audio.network import NetworkStream
+
+        name = NetworkStream(source).name  # without the password
+    elif source not in ("-", "mic") and not Path(source).is_file():
         raise InputError(f"{source}: there is no such recording")
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
@@ -108,10 +115,10 @@ def command(
             threshold=threshold,
             warmup=warmup,
             preset=preset,
-            place=place or ("" if source in ("-", "mic") else Path(source).name),
+            place=place or ("" if source in ("-", "mic") else Path(name).name),
         )
         teller = (JsonTeller if as_json else Teller)(listener, every)
-        teller.settings(source, warmup)
+        teller.settings(name, warmup)
         blocks = sound_blocks(
             sys.stdin.buffer if source == "-" else source,
             tower.rate,

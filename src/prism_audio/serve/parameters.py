@@ -8,7 +8,7 @@ from fastapi import Path, Query
 
 from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.serve.sites import NAME
-from prism_audio.serve.uploads import FIELD, JSON, MULTIPART, PCM
+from prism_audio.serve.uploads import AUDIO, FIELD, JSON, MULTIPART, PCM
 
 PcmForm = Literal["s16le", "s32le", "f32le"]
 
@@ -88,7 +88,7 @@ _FORM: dict[str, Any] = {
 def recordings_body(dim: int) -> dict[str, Any]:
     """The body of a request with recordings, for the OpenAPI document."""
     samples = {"schema": {"type": "string", "format": "binary"}}
-    return _body({MULTIPART: _FORM, PCM: samples, JSON: _rows(dim)})
+    return _body({MULTIPART: _FORM, PCM: samples, AUDIO: samples, JSON: _rows(dim)})
 
 
 def calibration_body(dim: int) -> dict[str, Any]:

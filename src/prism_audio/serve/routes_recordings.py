@@ -31,13 +31,14 @@ from prism_audio.serve.recording_schemas import (
 from prism_audio.serve.service import Service
 from prism_audio.serve.site_schemas import AcceptedJob, CalibrationResult
 from prism_audio.serve.uploads import (
+    AUDIO,
     JSON,
     MULTIPART,
     PCM,
     content_type,
     receive_multipart,
-    receive_pcm,
     receive_raw,
+    receive_sound,
     received,
 )
 
@@ -177,9 +178,9 @@ async def _embed(
     kind = content_type(request, (MULTIPART, PCM, JSON))
     if kind == JSON:
         return _some(await _rows(service, request, deadline))
-    if kind == PCM:
+    if kind in (PCM, AUDIO):
         rate, form, channels = pcm
-        receiving = receive_pcm(request, service.limits, rate=rate, form=form, channels=channels)
+        receiving = receive_sound(request, service.limits, rate=rate, form=form, channels=channels)
     else:
         receiving = receive_multipart(request, service.limits)
     upload = await received(receiving, deadline)

@@ -1,42 +1,23 @@
-"""``/v1/sites`` and ``/v1/jobs``: sites, their adapters, and the progress of calibrations."""
+"""``/v1/sites``: sites, their versions and their adapters."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from fastapi import FastAPI, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.serve import parameters
 from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import documented
-from prism_audio.serve.jobs import Job
 from prism_audio.serve.service import Service
-from prism_audio.serve.site_schemas import JobSummary, SiteHistory, SiteList, SiteSummary
+from prism_audio.serve.site_schemas import SiteHistory, SiteList, SiteSummary
 from prism_audio.serve.site_store import read_bytes
 from prism_audio.serve.sites import Site
 from prism_audio.serve.uploads import PCM, content_type, receive_raw, received
 
-# Seconds between two signs of life on a quiet stream of events: proxies cut what is silent for long.
-QUIET = 15.0
-# Seconds between two events of one job; a page cannot show more.
-PACE = 0.1
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-EVENTS = {
-    "text/event-stream": {
-        "schema": {
-            "type": "object",
-            "properties": {
-                "event": {"type": "string", "enum": ["progress", "done", "failed"]},
-                "data": {"type": "string", "description": "The job as JSON."},
-            },
-            "required": ["event", "data"],
-        },
-        "example": 'event: progress\ndata: {"job": "0f3a9c1d22b84e67", "state": "running"}\n\n',
-    }
-}
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
@@ -150,45 +131,3 @@ def add_routes(app: FastAPI, service: Service) -> None:
         """Remove a site and its stored adapter; the default site stays."""
         with service.requests.slot():
             await asyncio.to_thread(service.sites.remove, site)
-
-    @app.get(
-        "/v1/jobs/{job}",
-        summary="A calibration",
-        tags=["calibration"],
-        responses=documented(404, 422),
-    )
-    async def get_job(job: parameters.JobPath) -> JobSummary:
-        """How far a calibration is, and its result once it is done."""
-        return service.jobs.get(job).summary()
-
-    @app.get(
-        "/v1/jobs/{job}/events",
-        summary="Follow a calibration",
-        tags=["calibration"],
-        response_class=StreamingResponse,
-        responses={
-            200: {
-                "description": "Events `progress` with the job, then one `done` or `failed`.",
-                "content": EVENTS,
-            },
-            **documented(404, 422),
-        },
-    )
-    async def follow_job(job: parameters.JobPath) -> Response:
-        """Server-sent events until the calibration ends; the first tells the present state."""
-        return StreamingResponse(
-            _events(service.jobs.get(job)),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
-
-
-async def _events(job: Job) -> AsyncIterator[str]:
-    async for changed in job.changes(QUIET):
-        if not changed:
-            yield ": still here\n\n"
-            continue
-        kind = job.state if job.finished else "progress"
-        yield f"event: {kind}\ndata: {job.summary(result=job.finished).model_dump_json()}\n\n"
-        if not job.finished:
-            await asyncio.sleep(PACE)

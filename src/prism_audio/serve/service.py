@@ -74,7 +74,9 @@ class Service:
         self.pipes: set[BytePipe] = set()
         self.metrics = Metrics()
         self.jobs = Jobs(
-            self.limits.jobs, lambda job: self.metrics.jobs.labels(job.site, job.state).inc()
+            self.limits.jobs,
+            lambda job: self.metrics.jobs.labels(job.site, job.state).inc(),
+            settings.store and settings.store / "jobs",
         )
 
     def start(self) -> None:
@@ -127,8 +129,7 @@ class Service:
 
     def kept(self, ids: Sequence[str]) -> list[EmbeddedRecording | ApiError]:
         """Recordings that were embedded before, by their ids; call it from a thread."""
-        found = [(id, self.rows.get(id)) for id in ids]
-        return [row.named(id) if row is not None else _not_kept(id) for id, row in found]
+        return [self.rows.get(id) or _not_kept(id) for id in ids]
 
     def _embed_once(
         self, recording: Recording, encoder: Encoder, deadline: Deadline

@@ -31,8 +31,9 @@ class Limits:
         Labels in a list, and characters in one.
     rows : int
         Embeddings in a calibration.
-    requests, jobs, live : int
-        Requests that are being answered, calibrations that wait, live streams; more are refused.
+    requests, client_requests, jobs, live : int
+        Requests that are being answered, those of one client, calibrations that wait, live streams;
+        more are refused.
     """
 
     files: int = 1000
@@ -43,6 +44,7 @@ class Limits:
     label_characters: int = 200
     rows: int = 20_000
     requests: int = 128
+    client_requests: int = 64
     jobs: int = 8
     live: int = 16
 
@@ -67,6 +69,12 @@ class ServiceSettings:
         What clients must show.
     host : str
         The address it is bound to.
+    hosts : tuple of str
+        Further names that clients may call it by (the Host header); ``*`` allows all.
+    root_path : str
+        The path below which a proxy shows it, such as ``/prism``.
+    proxy : bool
+        Whether a proxy stands before it, whose X-Forwarded headers are believed.
     limits : Limits
         How much a client may ask for.
     """
@@ -78,4 +86,7 @@ class ServiceSettings:
     store: Path | None = None
     token: str | None = None
     host: str = "127.0.0.1"
+    hosts: tuple[str, ...] = ()
+    root_path: str = ""
+    proxy: bool = False
     limits: Limits = field(default_factory=Limits)

@@ -30,7 +30,7 @@ class Health(Schema):
 
     model_config = example({"status": "ok", "version": "0.2.0"})
 
-    status: Literal["ok", "stopping"]
+    status: Literal["ok", "busy", "stopping"]
     version: str
 
 
@@ -223,10 +223,18 @@ class JobSummary(Schema):
 
     job: str
     site: str
-    state: Literal["waiting", "running", "done", "failed"]
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
     stage: Literal["reading", "calibrating", "storing"] | None
     done: int
     total: int
     seconds_left: float | None
     error: Problem | None
     result: CalibrationResult | None
+
+
+class JobList(Schema):
+    """The last calibrations, oldest first, without their results."""
+
+    model_config = example({"jobs": []})
+
+    jobs: list[JobSummary]

@@ -33,6 +33,10 @@ FIELD = "files"
 MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
 # What waits in memory until it is worth a trip to the disk.
 _FLUSH = 1 << 20
+# Seconds without a byte after which a body is given up.
+BODY_IDLE_SECONDS = 20.0
+AUDIO = "audio/*"
+_MAGIC = (b"RIFF", b"RF64", b"RIFX", b"OggS", b"fLaC", b"caff", b"FORM", b"\x1aE\xdf\xa3")
 _LONGEST_NAME, _LONGEST_HEAD = 255, 8192
 
 
@@ -96,6 +100,8 @@ async def received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline)
 def content_type(request: Request, known: tuple[str, ...]) -> str:
     """The type of a body; raises where it is none of the known ones."""
     value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if value.startswith("audio/") and PCM in known:
+        return AUDIO
     if value not in known:
         raise ApiError(
             415,
@@ -133,11 +139,16 @@ async def receive_multipart(request: Request, limits: Limits) -> Upload:
     return Upload(body, [Recording(body, *part) for part in parts.found])
 
 
-async def receive_pcm(
+async def receive_sound(
     request: Request, limits: Limits, *, rate: int, form: str, channels: int
 ) -> Upload:
-    """Raw samples as one recording: the same as a wav file with this head."""
+    """One recording as the whole body: a file of a known kind, or raw samples.
+
+    Raw samples are read as a wav file with this rate, form and number of channels.
+    """
     body = await receive_raw(request, limits)
+    if content_type(request, (PCM,)) == AUDIO or _is_container(body.read_at(0, 12)):
+        return Upload(body, [Recording(body, "recording", 0, body.size)])
     kind, _ = FORMATS[form]
     width = np.dtype(kind).itemsize
     tag = 3 if form.startswith("f") else 1
@@ -147,6 +158,11 @@ async def receive_pcm(
     # A length of zero means "to the end", as recorders write it that never learn the length.
     head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", len(sound)) + sound + b"data\0\0\0\0"
     return Upload(body, [Recording(body, "samples", 0, body.size, head)])
+
+
+def _is_container(head: bytes) -> bool:
+    """Whether a body begins like a file, and not like samples."""
+    return head[:4] in _MAGIC or head[:3] == b"ID3" or head[4:8] == b"ftyp"
 
 
 async def receive_raw(request: Request, limits: Limits) -> Body:
@@ -159,7 +175,15 @@ async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
     if announced.isdecimal() and int(announced) > limits.bytes:
         raise _too_large(limits)
     total = 0
-    async for chunk in request.stream():
+    chunks = request.stream()
+    while True:
+        try:
+            chunk = await asyncio.wait_for(anext(chunks), BODY_IDLE_SECONDS)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            message = f"no byte of the body came for {BODY_IDLE_SECONDS:g} s; send it again"
+            raise ApiError(408, "too_slow", message) from None
         total += len(chunk)
         if total > limits.bytes:
             raise _too_large(limits)

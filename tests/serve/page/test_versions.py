@@ -109,3 +109,15 @@ def test_a_site_is_renamed_saved_uploaded_and_deleted(
     broken.write_bytes(b"nonsense")
     page.locator("#site-file").set_input_files(broken)
     expect(page.locator("#site-trouble")).to_contain_text("no PRISM adapter")
+
+
+def test_a_reload_during_a_calibration_loses_nothing(page: Page, folder: Path) -> None:
+    drop(page, [folder])
+    settled(page, 48)
+    page.get_by_label("Name of the site").fill("reloaded")
+    page.get_by_role("button", name="Calibrate on").click()
+    page.wait_for_function("() => sessionStorage.getItem('prism-job')")
+    page.reload()
+    expect(page.locator("#verdict")).to_be_visible()
+    expect(page.locator("#site")).to_have_value("reloaded")
+    assert page.evaluate("() => sessionStorage.getItem('prism-job')") is None

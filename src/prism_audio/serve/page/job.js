@@ -7,21 +7,37 @@ import { labelText } from "./label_text.js";
 /**
  * Calibrate a site on clips that were labelled before; gives the service's result.
  *
- * The service still has their embeddings, so no sound is sent. `told({ text, done, total, sending })`
- * hears of the progress; while `sending`, `signal` can stop it.
+ * The service still has their embeddings, so no sound is sent. `told({ text, done, total })` hears of
+ * the progress; `signal` cancels it.
  */
 export async function calibrate(clips, site, labels, told, signal) {
   const path = address("/v1/calibrate", { site, labels: labelText(labels) });
-  const onWait = () => told({ text: "The service is busy; waiting for a place …", sending: true });
-  told({ text: "Asking for a calibration …", sending: true });
+  const onWait = () => told({ text: "The service is busy; waiting for a place …" });
+  told({ text: "Asking for a calibration …" });
   const { body, headers } = bodyOf(clips);
   const job = await postJson(path, body, { signal, onWait, headers });
-  const done = await follow(job, told);
-  if (done.state !== "done")
-    throw new ServiceError(done.error?.code, done.error?.detail ?? "The calibration was cancelled.");
-  return done.result ?? (await getJson(job.url)).result;
+  sessionStorage.setItem(KEY, JSON.stringify(job));
+  return followed(job, told, signal);
 }
 
+/** The job that was under way when the page was reloaded; null if there is none. */
+export const unfinished = () => JSON.parse(sessionStorage.getItem(KEY));
+
+/** Follow a job to its end and give its result; `signal` cancels it. */
+export async function followed(job, told, signal) {
+  const cancel = () => request(job.url, { method: "DELETE" }).catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    const done = await follow(job, told);
+    if (done.state === "cancelled") throw new DOMException("cancelled", "AbortError");
+    if (done.state !== "done") throw new ServiceError(done.error?.code, done.error?.detail);
+    return done.result ?? (await getJson(job.url)).result;
+  } finally {
+    sessionStorage.removeItem(KEY);
+  }
+}
+
+const KEY = "prism-job";
 const STAGES = {
   reading: "Listening",
   calibrating: "Working out the correction",
