@@ -29,12 +29,13 @@ def command(
     labels: options.Labels = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a CLAP model as ONNX files, for machines without PyTorch.
+    r"""Write a CLAP model as ONNX files, for machines without PyTorch.
 
-    The folder gets both towers in float32 and in eight bits, the tokenizer and the
-    settings. They are compared with PyTorch before they are kept; drift.json says
-    how far they are apart in cosine and how many sounds keep their label. Needs
-    PyTorch here (pip install 'prism-audio[clap,onnx]'), and nowhere else.
+    The folder gets both towers in float32 and in eight bits, the tokenizer
+    and the settings. They are compared with PyTorch before they are kept;
+    drift.json says how far they are apart in cosine and how many sounds keep
+    their label. Needs PyTorch here (pip install 'prism-audio\[clap,onnx]'),
+    and nowhere else.
 
     Example: [bold]prism export-encoder laion/clap-htsat-fused -o clap-onnx[/bold]
     """

@@ -212,6 +212,7 @@ class Adapter:
             ("encoder", _named(self.encoder, self.encoder_fingerprint)),
             ("prompts", _named(self.prompts, self.prompts_fingerprint)),
             ("classes", ", ".join(self.labels[:8]) + (f", ... ({C} in all)" if C > 8 else "")),
+            ("background", ", ".join(self.labels[C - (facts.background or 0) :])),
             ("size", f"W {d + 1} x {d}, head {d + 1} x {C}"),
             ("parameters", ", ".join(f"{k}={_short(v)}" for k, v in self.parameters.items())),
         ]

@@ -121,3 +121,17 @@ def test_a_reload_during_a_calibration_loses_nothing(page: Page, folder: Path) -
     expect(page.locator("#verdict")).to_be_visible()
     expect(page.locator("#site")).to_have_value("reloaded")
     assert page.evaluate("() => sessionStorage.getItem('prism-job')") is None
+
+
+def test_the_least_certain_come_first(page: Page, folder: Path) -> None:
+    drop(page, [folder])
+    settled(page, 48)
+    page.get_by_label("Order").select_option("least certain first")
+    margins = page.evaluate(
+        "async () => (await import('/page/store.js')).store.clips.map((clip) => clip.result.margin)"
+    )
+    names = page.evaluate(
+        "async () => (await import('/page/store.js')).store.clips.map((clip) => clip.name)"
+    )
+    assert margins == sorted(margins)
+    assert list(rows(page)) == names

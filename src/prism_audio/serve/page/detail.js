@@ -142,6 +142,9 @@ function show() {
   table.hidden = !result.timeline?.length;
 }
 
+/** A probability in words; nothing is ever certain. */
+const likely = (p) => (p > 0.99 ? "over 99 % likely" : `about ${Math.round(100 * p)} % likely`);
+
 function verdicts(result) {
   const item = (title, label, note) =>
     el(
@@ -160,7 +163,7 @@ function verdicts(result) {
     const share =
       result.probability === null || result.probability === undefined
         ? ""
-        : `, ${Math.round(100 * result.probability)} % sure`;
+        : `, ${likely(result.probability)}`;
     list.append(item("Adapted", result.label, score(result.score) + share));
   }
   if (result.runner_up)

@@ -30,6 +30,7 @@ function fill(item, clip) {
   );
   item.replaceChildren(name, said(clip));
   item.classList.toggle("old", clip.state === "waiting" || clip.state === "sending");
+  item.classList.toggle("weak", clip.weak);
   item.hidden = !matches(clip);
 }
 
@@ -146,6 +147,10 @@ export function startList(settled) {
     if (clip) store.select(clip);
   });
   $("filter").addEventListener("change", () => setFilter($("filter").value));
+  $("order").addEventListener("change", () => {
+    store.sort($("order").value);
+    for (const clip of store.clips) if (items.has(clip)) $("list").append(items.get(clip));
+  });
   store.on("added", (clips) => {
     queue = queue.concat(clips);
     flush();

@@ -73,7 +73,7 @@ function verdict({ site, clips, changed, taken, version }) {
     { class: `verdict ${taken ? site.verdict : "kept"}` },
     el("h3", { id: "verdict", text: title }),
     el("p", { class: "prose", text }),
-    el("ul", { class: "reasons" }, ...(site.reasons ?? []).map((reason) => el("li", { text: reason }))),
+    el("ul", { class: "reasons" }, ...reasons(site).map((reason) => el("li", { text: reason }))),
     el("p", {
       class: "note muted",
       text: `Site “${site.name}”, ${plural(clips, "recording")}, ${plural(changed, "label")} changed.`,
@@ -82,6 +82,9 @@ function verdict({ site, clips, changed, taken, version }) {
     trouble,
   );
 }
+
+/** Why; the share that is used is said in the text above already. */
+const reasons = (site) => (site.reasons ?? []).filter((reason) => !/^\d+ % of the correction$/.test(reason));
 
 function counts(classes) {
   const most = Math.max(1, ...classes.map(({ before, after }) => Math.max(before, after)));

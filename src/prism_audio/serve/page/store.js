@@ -23,6 +23,13 @@ class Clip {
     const { unknown, top, label, zero_shot: before } = this.result;
     return (unknown ? top[0].label : label) !== before;
   }
+
+  /** Is its label no more than a guess? */
+  get weak() {
+    if (this.state !== "done") return false;
+    const { unknown, probability } = this.result;
+    return unknown || (probability !== null && probability < 0.5);
+  }
 }
 
 /**
@@ -61,6 +68,12 @@ class Store extends EventTarget {
     this.clips = this.clips.filter((clip) => !gone.has(clip));
     this.tell("removed", clips);
     if (gone.has(this.selected)) this.select(this.clips[Math.min(place, this.clips.length - 1)] ?? null);
+  }
+
+  /** The order of the list: "given", or "doubt": the smallest margin first. */
+  sort(order) {
+    const margin = (clip) => clip.result?.margin ?? Infinity;
+    this.clips.sort((a, b) => (order === "doubt" ? margin(a) - margin(b) : 0) || a.id - b.id);
   }
 
   select(clip) {
