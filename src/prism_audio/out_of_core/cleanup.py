@@ -3,8 +3,8 @@
     python cleanup.py FOLDER
 
 Waits for the end of its input, which is the end of the process that started the cluster, even if it was
-killed. Then it ends those processes that still have FOLDER in their environment (some of Ray's
-wait a minute for each other) and removes the folder. It needs the standard library alone.
+killed. Then it ends those processes of Ray that still have a file in FOLDER open (some wait a minute for
+others that are gone) and removes the folder. It needs the standard library alone.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-VARIABLE = "PRISM_RAY_FOLDER"
 GRACE_SECONDS = 1.0
 ATTEMPTS = 40
 
 
 def remaining(folder: str) -> Iterator[int]:
-    """Processes of the cluster with this folder; where there is no ``/proc``, none are seen."""
-    mark = f"{VARIABLE}={folder}\0".encode()
-    for file in Path("/proc").glob("[0-9]*/environ"):
+    """Processes of Ray with an open file in the folder; where there is no ``/proc``, none are seen."""
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is another user's
-            if mark in file.read_bytes() + b"\0":
-                yield int(file.parent.name)
+            title = (process / "cmdline").read_bytes()
+            if (title.startswith(b"ray::") or b"/ray/" in title) and any(
+                os.readlink(file).startswith(f"{folder}/") for file in (process / "fd").iterdir()
+            ):
+                yield int(process.name)
 
 
 def main() -> None:

@@ -114,7 +114,7 @@ def start_private(**options: Any) -> None:
     )
     options = {"address": "local", "include_dashboard": False, **options}
     try:
-        with no_stderr(), _kept_private(), patch.dict(os.environ, {cleanup.VARIABLE: folder}):
+        with no_stderr(), _kept_private():
             ray.init(_temp_dir=folder, **options)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
