@@ -58,4 +58,4 @@ def balancing_bias(logits: Float64) -> Float64:
         v -= np.log(share)
         if np.abs(share - 1).max() < TOLERANCE:
             break
-    return v
+    return np.asarray(v)

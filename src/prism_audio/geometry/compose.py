@@ -83,8 +83,15 @@ class Rigid(NamedTuple):
         return self.frame.head(H, product(P, self.mu_t[:, None])[:, 0] - self.s * back @ self.mu_n)
 
     def matrix(self) -> Float64:
-        """The map itself, (d + 1, d) for rows [e | 1] as they come."""
-        return product(self.head(np.eye(len(self.mu_n))), self.frame.Q.T)
+        """The map itself, (d + 1, d) for rows [e | 1] as they come.
+
+        What lies outside the frame varied in no clip, and gets the largest gain.
+        """
+        Q = self.frame.Q
+        W = product(self.head(np.eye(len(self.mu_n))), Q.T)
+        if Q.shape[1] < len(Q):
+            W[:-1] += self.s * float(self.white.g.max()) * (np.eye(len(Q)) - product(Q, Q.T))
+        return W
 
 
 class Composition(NamedTuple):
@@ -136,23 +143,23 @@ def compose(
     rigid = Rigid(frame, white, mu_n, mu_t, s, Z, R_z)
     A_x = s * product(product(product(A, Z), R_z), Z.T)
     scatter = whitened_trace(frame, white, np.sqrt(n_c)[:, None] * deviations)
-    w = s * s * scatter / max(n, 1.0) / len(mu_n)
-    P = posterior(A_x, B, n_c, w) + mu_t
+    w = s * s * scatter / max(n, 1.0) / frame.d
+    P = posterior(A_x, B, n_c, w, frame.d) + mu_t
     P /= np.maximum(np.sqrt(np.einsum("cd,cd->c", P, P)), NOTHING)[:, None]
     taken = len(mu_n) - np.sqrt(floor) * white.trace
     return Composition(rigid.head(P), rigid, taken)
 
 
-def posterior(A: Float64, B: Float64, n_c: Float64, w: float) -> Float64:
-    """lambda_c B_c + (1 - lambda_c) A_c: means of clips ``A`` and of text ``B`` (C, d), weighed.
+def posterior(A: Float64, B: Float64, n_c: Float64, w: float, d: int) -> Float64:
+    """lambda_c B_c + (1 - lambda_c) A_c: means of clips ``A`` and of text ``B`` (C, k), weighed.
 
-    Both are deviations; ``w`` is the variance of a clip in a direction. tau^2 is how far apart they
-    are beyond what n_c clips explain, over the classes with a clip.
+    Both are deviations; ``w`` is the variance of a clip in each of ``d`` directions. tau^2 is how far
+    apart they are beyond what n_c clips explain, over the classes with a clip.
     """
     heard = n_c >= 1
     if heard.sum() < 2:
         return B
-    apart = np.einsum("cd,cd->c", A - B, A - B)[heard] / A.shape[1]
+    apart = np.einsum("cd,cd->c", A - B, A - B)[heard] / d
     tau_2 = max(float(np.sum(n_c[heard] * apart) - w * heard.sum()) / float(n_c[heard].sum()), 0.0)
     text = (w / n_c / (w / n_c + tau_2 + NOTHING))[:, None]
     return np.asarray(text * B + (1 - text) * A)
@@ -165,8 +172,8 @@ def find_whitening(
     U = np.sqrt(max(1 - prior, 0.0) * n_c)[:, None] * deviations
     trace, square = within_moments(frame, U)
     n = float(n_c.sum() - np.sum(n_c >= TEXT_CLIPS))
-    d = len(frame.m)
-    floor = max(rho * relative_error(trace, square, d, n) * trace / d, NOTHING * frame.N)
+    error = relative_error(trace, square, frame.d, n)
+    floor = max(rho * error * trace / frame.d, NOTHING * frame.N)
     return whitening(frame, U, floor), floor, n
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.products import Float64, inner, product
+from prism_audio.geometry.products import Float, Float64, inner, product
 
 # Directions of the class means that explain less of the scatter than this are rounding.
 EXPLAINED = 1e-10
@@ -28,15 +28,23 @@ LEFT = 1e-9
 
 
 class Frame(NamedTuple):
-    """N, the mean m (d,), and lambda (d,) and Q (d, d) of the total scatter of a batch."""
+    """N, the mean m (d,), and lambda (k,) and Q (d, k) of the total scatter of a batch.
+
+    k = d, or fewer where the batch is small: then nothing that is asked lies outside the span of Q.
+    """
 
     N: float
     m: Float64
     values: Float64
     Q: Float64
 
+    @property
+    def d(self) -> int:
+        """Width of the space."""
+        return len(self.m)
+
     def deviations(self, n_c: Float64, sums: Float64) -> Float64:
-        """mu_c - m in the frame (C, d), from numbers and sums of classes; zero without clips."""
+        """mu_c - m in the frame (C, k), from numbers and sums of classes; zero without clips."""
         heard = n_c > 0
         means = sums / np.where(heard, n_c, 1)[:, None]
         return product(np.where(heard[:, None], means - self.m, 0), self.Q)
@@ -57,6 +65,18 @@ def find_frame(second: Float64, dtype: np.dtype) -> Frame:
     S_T = second[:-1, :-1] - N * np.outer(m, m)
     values, Q = linalg.eigh(S_T.astype(dtype), driver="evd", check_finite=False)
     return Frame(N, m, np.maximum(values, 0).astype(np.float64), Q.astype(np.float64))
+
+
+def thin_frame(rows: Float, T: Float) -> Frame:
+    """The frame of few ``rows`` (N, d), in the span of these and of the prototypes ``T`` (C, d)."""
+    E = rows.astype(np.float64)
+    m = E.mean(axis=0)
+    X = E - m
+    span = np.vstack([X, T.astype(np.float64), m[None]])
+    basis, _ = linalg.qr(span.T, mode="economic", check_finite=False)
+    inside = product(X, basis)
+    values, Q = linalg.eigh(product(inside.T, inside), driver="evd", check_finite=False)
+    return Frame(float(len(E)), m, np.maximum(values, 0), product(basis, Q))
 
 
 class Whitening(NamedTuple):

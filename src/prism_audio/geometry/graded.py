@@ -23,7 +23,7 @@ from scipy import linalg
 from prism_audio.geometry import compose, guard
 from prism_audio.geometry.abr import identity_map
 from prism_audio.geometry.balance import balanced_head
-from prism_audio.geometry.frame import Frame, find_frame
+from prism_audio.geometry.frame import Frame, find_frame, thin_frame
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.repeats import COMPARED, independent_clips
@@ -59,7 +59,10 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     if shift is None:
         return Graded(W_1, guard.judge(N, clips, C, None, 0.0), [])
     heads = [shift.head, balanced_head(rows, T, first)]
-    found, rounds, labels = repeat(source, T, second, heads, clips, params)
+    small = len(rows) == N and d > N + C
+    frame = thin_frame(rows, T) if small else find_frame(second, T.dtype)
+    prior = params.prior(C, clips)
+    found, rounds, labels = repeat(source, T, second, frame, heads, prior, params)
     kappa = guard.agreement(*labels, C)
     verdict = guard.judge(N, clips, C, shift, kappa)
     if not params.guard:
@@ -75,13 +78,12 @@ def repeat(
     source: RowSource,
     T: Float,
     second: Float64,
+    frame: Frame,
     heads: list[Float64],
-    clips: float,
+    prior: float,
     params: Parameters,
 ) -> tuple[compose.Composition | None, list[dict[str, Any]], tuple[Labels, Labels]]:
     """Rounds of composition from two starts: the last one of the second, and the labels of both."""
-    frame = find_frame(second, T.dtype)
-    prior = params.prior(len(T), clips)
     rounds: list[dict[str, Any]] = []
     made: compose.Composition | None = None
     for number in range(1, params.rounds + 1):

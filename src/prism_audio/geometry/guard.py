@@ -99,12 +99,12 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float) -> Ve
     effective = float(np.exp(-np.sum(shift.shares * np.log(shift.shares))))
     w = carried(clips, C, shift.weight, kappa)
     w = 0.0 if w < NEGLIGIBLE else w
-    numbers |= {"evidence": shift.evidence, "evidence_needed": shift.cost}
+    numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
     numbers |= {"effective_classes": effective, "agreement": kappa}
     if shift.weight < NEGLIGIBLE:
         reason = "nothing in them says that they are of several classes"
         return Verdict("zero-shot", (f"{counted}: {reason}",), numbers)
-    numbers |= {"shift_weight": shift.weight, "weight": w}
+    numbers |= {"shift_weight": float(shift.weight), "weight": float(w)}
     heard = f"they sound like about {effective:.0f} of the {C} classes"
     if w >= MOST:
         whole = f"shift, spread and class means of the place are corrected, to {100 * w:.0f} %"

@@ -109,7 +109,9 @@ class Parameters:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
         if self.guard and self.compilation != "composition":
-            raise ValueError("guard=True is of no use to a regression; set compilation='composition'")
+            raise ValueError(
+                "guard=True is of no use to a regression; set compilation='composition'"
+            )
         if self.compilation == "composition":
             for name, only in (
                 ("opca", True),
