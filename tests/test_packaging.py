@@ -18,6 +18,8 @@ DISTRIBUTIONS = {
     "python_multipart": "python-multipart",
     "sklearn": "scikit-learn",
 }
+# Used where the caller has it (``to_pandas``); nothing else needs it.
+CALLERS_OWN = {"pandas"}
 # Extras that no line of src imports: they are tools.
 TOOLS = {"dev", "docs", "release"}
 
@@ -33,7 +35,7 @@ def imported() -> set[str]:
                 names.add(str(node.module).split(".")[0])
             elif isinstance(node, ast.Call) and _is_import_module(node):
                 names |= {a.value for a in node.args if isinstance(a, ast.Constant)}
-    names -= {"prism_audio", "fcntl", "msvcrt"} | sys.stdlib_module_names
+    names -= {"prism_audio"} | CALLERS_OWN | sys.stdlib_module_names
     return {DISTRIBUTIONS.get(name, name) for name in names}
 
 

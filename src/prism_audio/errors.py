@@ -28,3 +28,11 @@ class AssetError(PrismError):
 
 class AdapterError(PrismError):
     """A file that is not a usable adapter; the message says which check it failed."""
+
+
+class StoreError(PrismError):
+    """A store of embeddings that cannot be read or added to."""
+
+
+class PrismWarning(UserWarning):
+    """Something worth knowing that stops nothing; commands print it as a note."""

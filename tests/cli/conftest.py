@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Prism:
-    """Runs ``prism``; results have ``returncode``, ``stdout`` and ``stderr``."""
+    """Run ``prism``; results have ``returncode``, ``stdout`` and ``stderr``."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -31,11 +31,8 @@ class Prism:
         call = [sys.executable, "-c", "from prism_audio.cli import main; main()"]
         self.command = [str(script)] if script.exists() else call
 
-    def inside(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run in this process, which saves the start of another: for refusals and help texts.
-
-        Signals, limits, standard input and the last resort of the interpreter need ``prism(...)``.
-        """
+    def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run in this process, which saves the start of another."""
         out, err = io.StringIO(), io.StringIO()
         call = ["prism", *map(str, arguments)]
         with (
@@ -76,10 +73,13 @@ class Prism:
         process.send_signal(number)
         return self.finish(process)
 
-    def __call__(
+    def process(
         self, *arguments: object, stdin: bytes | None = None, largest: int | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end; ``largest`` is the most bytes that fit into a file, as on a full disk."""
+        """Run in a process of its own, where standard input, limits or the exit itself matter.
+
+        ``largest`` is the most bytes that fit into a file, as on a full disk.
+        """
         options: dict[str, Any] = {}
         if largest is not None:
             limit = (largest, largest)
@@ -135,7 +135,7 @@ def site(prism: Prism, sounds: Path, tmp_path_factory: pytest.TempPathFactory) -
     """An adapter for them."""
     path = tmp_path_factory.mktemp("site") / "site.safetensors"
     call = ("calibrate", sounds, "-l", LABELS, "--encoder", "bands", "--preset", "paper")
-    done = prism.inside(*call, "-o", path)
+    done = prism(*call, "-o", path)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -145,7 +145,7 @@ def refused(prism: Prism) -> Callable[..., str]:
     """Check that a run is wrong usage: exit code 2, nothing on standard output; gives the message."""
 
     def check(*arguments: object) -> str:
-        done = prism.inside(*arguments)
+        done = prism(*arguments)
         assert (done.returncode, done.stdout) == (2, ""), done
         return " ".join(done.stderr.split())
 

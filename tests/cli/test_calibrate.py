@@ -201,7 +201,7 @@ def test_windows_car_and_failures(prism: Prism, sounds: Path, tmp_path: Path) ->
 
 def test_full_disk(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     out = tmp_path / "site.safetensors"
-    done = prism("calibrate", sounds, "-l", LABELS, *BANDS, "-o", out, largest=300)
+    done = prism.process("calibrate", sounds, "-l", LABELS, *BANDS, "-o", out, largest=300)
     assert done.returncode == 2
     assert f"cannot write {out}" in done.stderr
     assert left_over(tmp_path) == []

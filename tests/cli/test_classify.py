@@ -212,7 +212,9 @@ def test_any_labels(prism: Prism, sounds: Path, tmp_path: Path, labels: list[str
 def test_full_disk_leaves_nothing_half_written(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     for option, name in (("-o", "out.csv"), ("--save-adapter", "site.safetensors")):
         (tmp_path / name).write_text("old")
-        done = prism("classify", sounds, "-l", LABELS, *BANDS, option, tmp_path / name, largest=300)
+        done = prism.process(
+            "classify", sounds, "-l", LABELS, *BANDS, option, tmp_path / name, largest=300
+        )
         assert done.returncode == 2
         assert f"cannot write {tmp_path / name}" in done.stderr
         assert "verdict" in done.stdout  # what was found is at least shown

@@ -53,7 +53,7 @@ def test_from_recordings_to_a_stream(prism: Prism, folder: Path, tmp_path: Path)
     assert (adapter.encoder, adapter.dim) == ("concepts", 521)
     assert adapter.encoder_fingerprint == ConceptsEncoder().fingerprint
 
-    again = prism("classify", folder, "-a", site, "--json", "--timeline")
+    again = prism.process("classify", folder, "-a", site, "--json", "--timeline")
     assert json.loads(again.stdout)["rows"] == rows
 
     file = folder / "noise-3.wav"

@@ -62,7 +62,7 @@ def test_wrong_usage(refused: Callable[..., str], site: Path, tmp_path: Path) ->
 def test_full_disk(prism: Prism, site: Path, tmp_path: Path, name: str) -> None:
     if name.endswith("onnx"):
         pytest.importorskip("onnx")
-    done = prism("export", site, "-o", tmp_path / name, largest=64)
+    done = prism.process("export", site, "-o", tmp_path / name, largest=64)
     assert done.returncode == 2
     assert f"cannot write {tmp_path / name}" in done.stderr
     assert left_over(tmp_path) == []

@@ -67,7 +67,7 @@ def test_raw_samples_are_heard_as_the_file_is(
     channels: int,
 ) -> None:
     samples = np.repeat((three * scale).astype(kind)[:, None], channels, axis=1)
-    done = prism(
+    done = prism.process(
         *("listen", "-", "-a", site, "--window", 0.5, "--json"),
         *("--rate", RATE, "--format", form, "--channels", channels),
         stdin=samples.tobytes() + b"\x00",  # half a sample at the end is no reason to fail
@@ -165,7 +165,9 @@ def test_damaged_recording_ends_with_what_was_heard(
     (summary,) = lines(done, "summary")
     assert summary["events"] == {"tone 2": 1}
     noise = np.array([0.1, np.nan], "<f4").tobytes()
-    done = prism("listen", "-", "-a", site, "--rate", RATE, "--format", "f32le", stdin=noise)
+    done = prism.process(
+        "listen", "-", "-a", site, "--rate", RATE, "--format", "f32le", stdin=noise
+    )
     assert done.returncode == 1
     assert "--format" in done.stderr
 
@@ -214,11 +216,11 @@ def test_microphone(prism: Prism, site: Path, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     done = with_fake.finish(process)
     assert (done.returncode, len(lines(done, "summary"))) == (130, 1)
-    broken = with_fake("listen", "-a", site, "--device", "broken")
+    broken = with_fake.process("listen", "-a", site, "--device", "broken")
     assert (broken.returncode, "python -m sounddevice" in broken.stderr) == (2, True)
     (fake / "sounddevice.py").write_text("raise ImportError('none')\n")
-    absent = with_fake("listen", "-a", site)
+    absent = with_fake.process("listen", "-a", site)
     assert (absent.returncode, "prism-audio[mic]" in absent.stderr) == (2, True)
     (fake / "sounddevice.py").write_text("raise OSError('PortAudio library not found')\n")
-    lacking = with_fake("listen", "-a", site)
+    lacking = with_fake.process("listen", "-a", site)
     assert (lacking.returncode, "PortAudio" in lacking.stderr) == (2, True)

@@ -51,7 +51,7 @@ def test_missing_clips_are_counted_and_named(tmp_path: Path) -> None:
     published(tmp_path)
     (tmp_path / "audio" / "1-100-B-1.wav").unlink()
     with pytest.raises(
-        InputError, match=r"1 of 3 clips are absent \(audio/1-100-B-1.wav\)"
+        InputError, match=r"1 of 3 clips are missing \(audio/1-100-B-1.wav\)"
     ) as told:
         load_esc50(tmp_path)
     assert "karolpiczak/ESC-50" in str(told.value)

@@ -39,7 +39,7 @@ def test_a_clip_in_the_wrong_fold_is_missing(tmp_path: Path) -> None:
     published(tmp_path)
     clip = tmp_path / "audio" / "fold10" / "100263-2-0-117.wav"
     clip.rename(tmp_path / "audio" / "fold5" / clip.name)
-    with pytest.raises(InputError, match=r"1 of 3 clips are absent \(audio/fold10/") as told:
+    with pytest.raises(InputError, match=r"1 of 3 clips are missing \(audio/fold10/") as told:
         load_us8k(tmp_path)
     assert "10.5281/zenodo.1203745" in str(told.value)
 

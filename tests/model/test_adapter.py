@@ -12,8 +12,9 @@ import pytest
 from safetensors.numpy import load, save
 
 from prism_audio import PRISM, Adapter, PrismError
-from prism_audio.errors import AdapterError
+from prism_audio.errors import AdapterError, PrismWarning
 from prism_audio.geometry.guard import Verdict
+from prism_audio.io.safe_tensors import dump
 from tests.helpers.problems import problem
 
 
@@ -121,7 +122,7 @@ def rewritten(saved, tmp_path, tensors=None, **metadata):
     size = struct.unpack("<Q", payload[:8])[0]
     header = json.loads(payload[8 : 8 + size])["__metadata__"] | metadata
     path = tmp_path / "other.safetensors"
-    path.write_bytes(save(load(payload) | (tensors or {}), header))
+    path.write_bytes(dump(load(payload) | (tensors or {}), header))
     return path
 
 
@@ -141,7 +142,30 @@ def test_every_defect_has_its_message(saved, tmp_path):
     refused("damaged", card="{")
     refused("lacks 'labels'", card="{}")
     refused("list of strings", card='{"labels": [1, 2]}')
-    refused("nested too deeply", card='{"labels": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    refused("nested more than", card='{"labels": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+def test_every_changed_bit_is_noticed(saved, tmp_path):
+    payload = saved.read_bytes()
+    path = tmp_path / "flipped.safetensors"
+    rng = np.random.default_rng(0)
+    for place in rng.choice(8 * len(payload), 300, replace=False):
+        changed = bytearray(payload)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        with pytest.raises(AdapterError, match=r"flipped\.safetensors"):
+            Adapter.load(path)
+
+
+def test_files_of_older_versions_load_with_a_note(saved, tmp_path):
+    payload = saved.read_bytes()
+    header = json.loads(payload[8 : 8 + struct.unpack("<Q", payload[:8])[0]])["__metadata__"]
+    del header["sha256"]
+    old = tmp_path / "old.safetensors"
+    old.write_bytes(save(load(payload), header))
+    with pytest.warns(PrismWarning, match="without a hash"):
+        adapter = Adapter.load(old)
+    np.testing.assert_array_equal(adapter.W, Adapter.load(saved).W)
 
 
 def recorded(saved):

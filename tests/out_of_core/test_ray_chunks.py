@@ -13,6 +13,7 @@ import pytest
 from prism_audio import PRISM
 from prism_audio.out_of_core.chunks import open_chunks
 from prism_audio.store.rows import open_table
+from tests.helpers.clusters import workers_at
 from tests.helpers.problems import problem
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
@@ -56,16 +57,6 @@ def test_the_cluster_gives_what_one_process_gives(preset, rows):
         np.testing.assert_allclose(memory.adapter_.W, other.adapter_.W, atol=1e-4)
 
 
-def workers() -> list[int]:
-    """Processes of the cluster that are at work on a chunk; others are the cluster's own."""
-    psutil = pytest.importorskip("psutil")
-    return [
-        process.pid
-        for process in psutil.process_iter(["name", "cmdline"])
-        if " ".join(process.info["cmdline"] or []).startswith("ray::_scan")
-    ]
-
-
 def test_a_worker_that_is_killed_changes_nothing(rows):
     path, E, T = rows
     source = opened(path, 2048)
@@ -75,7 +66,7 @@ def test_a_worker_that_is_killed_changes_nothing(rows):
         rng = np.random.default_rng()
         while not stop.is_set() and len(killed) < 3:
             time.sleep(rng.uniform(0.0, 0.05))
-            if (busy := workers()) and rng.random() < 0.3:
+            if (busy := workers_at("_scan")) and rng.random() < 0.3:
                 killed.append(int(rng.choice(busy)))
                 os.kill(killed[-1], signal.SIGKILL)
 

@@ -18,6 +18,7 @@ from prism_audio.out_of_core.cluster import connect
 from prism_audio.out_of_core.ray_embed import embed_on_ray
 from prism_audio.store.store import Store
 from prism_audio.store.update import Report, update_store
+from tests.helpers.clusters import workers_at
 from tests.helpers.tiny_datasets import RATE, OtherEncoder, TinyEncoder, recording, recordings
 
 ROOT = Path(__file__).parents[2]
@@ -188,22 +189,7 @@ def test_workers_with_another_encoder_are_refused(
     assert len(Store.open(tmp_path / "out")) == 0
 
 
-def at_work(stage: str) -> list[int]:
-    """The processes of this cluster that are busy with a stage; their titles say so."""
-    ours = f"PYTHONPATH={os.environ['PYTHONPATH']}".encode()
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            title, variables = ((process / file).read_bytes() for file in ("cmdline", "environ"))
-        except OSError:  # it has ended, or is another user's
-            continue
-        if title.startswith(f"ray::{stage}".encode()) and ours in variables:
-            found.append(int(process.name))
-    return found
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds workers in /proc")
 @pytest.mark.parametrize(("stage", "latest"), [(DECODE, 0.02), (ENCODE, 0.5), (ENCODE, 1.5)])
 def test_a_killed_worker_changes_nothing(
     cluster: Any,
@@ -217,11 +203,11 @@ def test_a_killed_worker_changes_nothing(
     done = threading.Event()
 
     def kill() -> None:
-        while not at_work(stage) and not done.is_set():
+        while not workers_at(stage) and not done.is_set():
             pass
         time.sleep(random.uniform(0, latest))
         while not killed and not done.is_set():
-            for victim in at_work(stage)[:1]:
+            for victim in workers_at(stage)[:1]:
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
 

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from prism_audio.labelling.batch import Batch
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve import calibrator
+from prism_audio.serve import calibration_process
 from prism_audio.serve.app import create_app
 from prism_audio.serve.settings import Limits, ServiceSettings
 from tests.cli.conftest import Prism, prism
@@ -33,17 +33,17 @@ LONGEST = 60
 async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> Any:
     """A calibration without the seconds that a new process takes to start."""
     folder = options["folder"]
-    request = calibrator.request_of(batch, words, options["place"], options["preset"])
-    calibrator.write(folder, batch, words, request)
-    await asyncio.to_thread(calibrator.work, folder)
-    return calibrator.read(folder)
+    request = calibration_process.request_of(batch, words, options["place"], options["preset"])
+    calibration_process.write(folder, batch, words, request)
+    await asyncio.to_thread(calibration_process.work, folder)
+    return calibration_process.read(folder)
 
 
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start services; options are those of :class:`ServiceSettings`, or limits."""
     started = []
-    monkeypatch.setattr("prism_audio.serve.service.calibrated", in_this_process)
+    monkeypatch.setattr("prism_audio.serve.service.run_calibration", in_this_process)
 
     def start(**options: Any) -> TestClient:
         held = {field.name for field in fields(Limits)} - {

@@ -14,7 +14,7 @@ from prism_audio.labelling.calibration import calibrate_place
 from prism_audio.labelling.classify import classify, summarise
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve.outcome import view
+from prism_audio.serve.calibration_report import project
 from tests.helpers.bands import LABELS, BandEncoder
 from tests.helpers.service import calibrate, clip, clips, finished, form
 
@@ -48,7 +48,7 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     assert (job["state"], job["stage"], job["done"], job["total"]) == ("done", "storing", 60, 60)
     assert (result["clips"], result["skipped"]) == (60, [])
     assert result["site"]["verdict"] == adapter.facts.verdict
-    assert result["site"]["reasons"] == adapter.facts.reasons
+    assert result["site"]["reasons"] == list(adapter.facts.reasons)
     assert result["site"] == client.get("/v1/sites/yard").json()
     rows = classify(batch, adapter)
     summary = summarise(rows)
@@ -67,14 +67,14 @@ def test_a_site_is_made_and_stored(client, tmp_path):
 
 def test_the_view_is_one_projection_of_both(tmp_path):
     batch, adapter = by_hand(tmp_path, clips(10))
-    before, after = view(batch.embeddings, adapter)
+    before, after = project(batch.embeddings, adapter)
     adapted = adapter.transform(batch.embeddings)
     assert np.allclose(np.concatenate([before, after]).mean(axis=0), 0, atol=1e-4)
     # No other plane holds more of the spread of the adapted points.
     largest = np.linalg.svd(adapted - adapted.mean(axis=0), compute_uv=False)[:2]
     found = np.linalg.svd(after - after.mean(axis=0), compute_uv=False)
     assert np.allclose(found, largest, rtol=1e-3)
-    alone, _ = view(batch.embeddings[:1], adapter)
+    alone, _ = project(batch.embeddings[:1], adapter)
     assert alone.shape == (1, 2)
 
 
@@ -172,8 +172,8 @@ def test_embeddings_that_are_none_are_refused(client, body, said):
         content=body,
         headers={"Content-Type": "application/json"},
     )
-    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad_embeddings")
-    assert said in answer.json()["error"]["message"]
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_embeddings")
+    assert said in answer.json()["detail"]
 
 
 def test_more_rows_than_allowed_are_refused(serve):
@@ -188,7 +188,7 @@ def test_more_rows_than_allowed_are_refused(serve):
 
 def test_an_unknown_job_is_not_found(client):
     for url in ("/v1/jobs/abc", "/v1/jobs/abc/events"):
-        assert client.get(url).json()["error"]["code"] == "unknown_job"
+        assert client.get(url).json()["code"] == "unknown_job"
 
 
 def _events(text: str) -> list[tuple[str, dict]]:

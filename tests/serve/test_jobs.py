@@ -1,4 +1,4 @@
-"""The line of calibrations by itself."""
+"""The queue of calibrations by itself."""
 
 import asyncio
 
@@ -13,10 +13,10 @@ def test_closing_ends_a_job_that_fails_while_it_is_given_up():
             raise OSError("the folder is not empty")
 
     async def run() -> Job:
-        jobs = Jobs(most_waiting=1)
+        jobs = Jobs(most_waiting=1, ended=lambda job: None)
         jobs.start()
         job = Job("yard", 1)
-        with jobs.room() as submit:
+        with jobs.place() as submit:
             submit(job, stubborn)
         await asyncio.sleep(0.01)
         await asyncio.wait_for(jobs.close(), 10)

@@ -29,7 +29,7 @@ class Held(BandEncoder):
 
 
 def code(answer) -> tuple[int, str]:
-    return answer.status_code, answer.json()["error"]["code"]
+    return answer.status_code, answer.json()["code"]
 
 
 def part(name: str, data: bytes, field: str = "files") -> bytes:
@@ -49,7 +49,7 @@ def test_a_body_that_says_it_is_too_large_is_not_read(serve):
     headers = {**FORM, "Content-Length": "100000"}
     answer = client.post("/v1/classify", content=body(), headers=headers)
     assert code(answer) == (413, "too_large")
-    assert "10000 bytes" in answer.json()["error"]["message"]
+    assert "10000 bytes" in answer.json()["detail"]
 
 
 def test_a_body_that_does_not_say_so_is_counted(serve):
@@ -112,7 +112,7 @@ def test_more_requests_than_places_are_told_to_come_again(serve):
             for _ in range(2)
         ]
         service = client.app.state.service
-        while service.admission.inside < 2:
+        while service.requests.active < 2:
             pass
         refused = client.post("/v1/classify", files=form(("a.wav", clip(2))))
         assert code(refused) == (429, "busy")
@@ -151,7 +151,7 @@ def test_a_refused_calibration_keeps_no_place(serve):
 
 def test_once_stopping_nothing_new_is_taken(client):
     service = client.app.state.service
-    service.admission.stopping = True
+    service.requests.stopping = True
     answers = [
         client.post("/v1/classify", files=form(("a.wav", clip(2)))),
         client.post("/v1/calibrate", params={"site": "a"}, files=form(("a.wav", clip(2)))),

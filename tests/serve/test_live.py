@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from prism_audio.serve.pipe import Pipe
+from prism_audio.serve.byte_pipe import BytePipe
 from tests.helpers.bands import RATE, tone
 from tests.helpers.service import calibrate, clips, form, wav
 
@@ -19,12 +19,21 @@ QUERY = f"{LIVE}?rate={RATE}&format=f32le"
 
 def heard(socket) -> list[dict]:
     """All messages until the end."""
-    messages = []
+    messages: list[dict] = []
     while True:
         try:
             messages.append(socket.receive_json())
         except WebSocketDisconnect as closed:
             return [*messages, {"type": "closed", "code": closed.code}]
+
+
+def of_type(messages: list[dict], kind: str) -> list[dict]:
+    """The messages of one type, without it."""
+    return [
+        {name: value for name, value in message.items() if name != "type"}
+        for message in messages
+        if message["type"] == kind
+    ]
 
 
 def test_a_stream_gets_the_labels_of_its_windows(client):
@@ -40,15 +49,18 @@ def test_a_stream_gets_the_labels_of_its_windows(client):
         for at in range(0, len(data), 999):
             socket.send_bytes(data[at : at + 999])
         socket.send_text("end")
-        *windows, last = heard(socket)
+        *messages, last = heard(socket)
     assert last["code"] == 1000
-    assert {window.pop("type") for window in windows} == {"window"}
-    assert [window.pop("probability") for window in windows] == [None] * len(windows)
-    for window, same in zip(windows, whole, strict=True):
+    for window, same in zip(of_type(messages, "window"), whole, strict=True):
         assert window["label"] == same["label"]
         assert window == pytest.approx(
-            same | {k: window[k] for k in ("label", "zero_shot")}, abs=2e-6
+            same | {k: window[k] for k in ("label", "zero_shot", "probability")}, abs=2e-6
         )
+        assert window["probability"] is None
+    assert [event["label"] for event in of_type(messages, "begin")] == ["tone 2", "tone 12"]
+    first, second = of_type(messages, "end")
+    assert (first["start"], first["end"], second["end"]) == (0, second["start"], 2.0)
+    assert first["end"] == pytest.approx(1.0, abs=0.3)
 
 
 def test_an_adapter_of_clips_hears_as_much_as_a_clip(client):
@@ -58,7 +70,8 @@ def test_an_adapter_of_clips_hears_as_much_as_a_clip(client):
         assert ready["window"] == pytest.approx(1.25, abs=0.13)
         socket.send_bytes(tone(7, 2.0, 1).astype("<f4").tobytes())
         socket.send_text("end")
-        *windows, last = heard(socket)
+        *messages, last = heard(socket)
+    windows = of_type(messages, "window")
     assert {window["label"] for window in windows} == {"tone 7"}
     assert windows[0]["end"] - windows[0]["start"] == pytest.approx(ready["window"])
     assert all(0 < window["probability"] <= 1 for window in windows)
@@ -72,6 +85,53 @@ def test_labels_may_be_replaced(client):
         assert socket.receive_json()["label"] == "tone 12"
 
 
+def test_a_threshold_makes_sounds_unknown(client):
+    with client.websocket_connect(f"{QUERY}&threshold=1") as socket:
+        socket.receive_json()
+        socket.send_bytes(tone(12, 1.0, 1).astype("<f4").tobytes())
+        socket.send_text("end")
+        *messages, _ = heard(socket)
+    assert {window["label"] for window in of_type(messages, "window")} == {"unknown"}
+    assert not of_type(messages, "begin")
+
+
+def test_a_stream_follows_a_recalibration(client):
+    calibrate(client, "yard", clips(12), labels="tone 2, tone 7", preset="paper")
+    with client.websocket_connect(f"{QUERY}&site=yard") as socket:
+        socket.receive_json()
+        socket.send_bytes(tone(7, 2.0, 1).astype("<f4").tobytes())
+        assert socket.receive_json()["label"] == "tone 7"
+        calibrate(client, "yard", clips(12), labels="tone 12, tone 3", preset="paper")
+        socket.send_bytes(tone(12, 2.0, 1).astype("<f4").tobytes())
+        socket.send_text("end")
+        *messages, _ = heard(socket)
+    (switch,) = of_type(messages, "switch")
+    assert switch["labels"] == ["tone 12", "tone 3"]
+    assert of_type(messages, "window")[-1]["label"] == "tone 12"
+
+
+def test_sound_unlike_the_calibration_is_reported(client, monkeypatch):
+    monkeypatch.setattr("prism_audio.labelling.drift.PATIENCE", 1.0)
+    calibrate(client, "yard", clips(20))
+    with client.websocket_connect(f"{QUERY}&site=yard") as socket:
+        socket.receive_json()
+        sound = np.random.default_rng(0).standard_normal(6 * RATE) * 0.3
+        socket.send_bytes(sound.astype("<f4").tobytes())
+        socket.send_text("end")
+        *messages, _ = heard(socket)
+    (drift,) = of_type(messages, "drift")
+    assert drift["away"]
+    assert drift["distance"] > 0.5
+
+
+def test_a_silent_client_is_told_and_let_go(client, monkeypatch):
+    monkeypatch.setattr("prism_audio.serve.routes_live.IDLE_SECONDS", 0.3)
+    with client.websocket_connect(QUERY) as socket:
+        socket.receive_json()
+        error, closed = heard(socket)
+    assert (error["code"], closed["code"]) == ("idle", 1008)
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -81,6 +141,9 @@ def test_labels_may_be_replaced(client):
         ("format=mp3", "invalid_parameter"),
         ("channels=0", "invalid_parameter"),
         ("channels=99", "invalid_parameter"),
+        ("threshold=nan", "invalid_parameter"),
+        ("confirm=0", "invalid_parameter"),
+        ("token=x", "unknown_parameter"),
         ("site=no", "unknown_site"),
         ("labels=,", "bad_labels"),
     ],
@@ -105,12 +168,12 @@ def test_a_client_that_goes_away_leaves_nothing_behind(client):
     service = client.app.state.service
     with client.websocket_connect(QUERY) as socket:
         socket.receive_json()
-        assert service.streams.inside == 1
+        assert service.streams.active == 1
         socket.send_bytes(bytes(100))
 
     def left() -> list[object]:
         threads = [thread for thread in threading.enumerate() if thread.name == "live"]
-        return [*threads, *service.pipes] + [service] * service.streams.inside
+        return [*threads, *service.pipes] + [service] * service.streams.active
 
     deadline = time.monotonic() + 10
     while left() and time.monotonic() < deadline:
@@ -133,13 +196,13 @@ def test_a_stop_ends_streams_after_what_they_sent(client):
         socket.receive_json()
         socket.send_bytes(tone(7, 0.6, 1).astype("<f4").tobytes())
         assert socket.receive_json()["type"] == "window"
-        client.portal.call(service.drained)
+        client.portal.call(service.drain)
         *_, error, closed = heard(socket)
     assert (error["code"], closed["code"]) == ("stopping", 1001)
 
 
 def test_a_pipe_gives_what_it_has_and_knows_its_end():
-    pipe = Pipe(4)
+    pipe = BytePipe(4)
     pipe.write(b"abc")
     assert not pipe.full
     pipe.write(b"def")

@@ -11,7 +11,7 @@ import pytest
 from prism_audio.errors import AdapterError, InputError, PrismError
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.sites import Site, Sites, name_of
 from tests.helpers.bands import BandEncoder, OtherEncoder
 from tests.helpers.service import calibrate, clip, clips, form
@@ -76,7 +76,7 @@ def test_a_site_is_described_by_its_card(serve, tmp_path):
 
 def test_a_zero_shot_site_has_no_adapter(client):
     answer = client.get("/v1/sites/default/adapter")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_adapter")
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_adapter")
 
 
 def test_the_adapter_comes_as_a_file(client, tmp_path):
@@ -97,7 +97,7 @@ def test_a_site_is_removed_from_the_disk_too(client, tmp_path):
     assert not list((tmp_path / "store").iterdir())
     assert client.delete("/v1/sites/yard").status_code == 404
     refused = client.delete("/v1/sites/default")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "default_site")
+    assert (refused.status_code, refused.json()["code"]) == (409, "default_site")
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "A", "", ".hidden", "a b", "é", "a" * 65, "a\n"])
@@ -106,7 +106,7 @@ def test_what_cannot_name_a_file_cannot_name_a_site(client, tmp_path, name):
     assert answer.status_code == 422
     assert not list((tmp_path / "store").iterdir())
     sites = Sites([Site("x", adapter())], BandEncoder(), tmp_path / "store")
-    with pytest.raises(Refusal, match="cannot name a site"):
+    with pytest.raises(ApiError, match="cannot name a site"):
         sites.put(Site(name, adapter()))
 
 

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from prism_audio.encoders.embedding.engine import embed_files
-from prism_audio.errors import InputError
+from prism_audio.errors import InputError, PrismWarning, StoreError
 from prism_audio.store.rows import open_table
-from prism_audio.store.shards import StoreError
-from prism_audio.store.store import Store
+from prism_audio.store.shards import Entry
+from prism_audio.store.store import Store, StoreSettings
 from prism_audio.store.update import Report, update_store
+from prism_audio.store.writer import StoreWriter
 from tests.helpers.tiny_datasets import TinyEncoder, recording, recordings
 
 
@@ -232,21 +236,101 @@ def test_what_is_no_store_does_not_open(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
-@pytest.mark.parametrize("keep", [0, 5, 300, -1])
-def test_damaged_shard_is_named_and_deleting_it_mends_the_store(
-    folder: Path, out: Path, keep: int
+def rows_by_path(store: Path) -> dict[str, bytes]:
+    opened = Store.open(store)
+    return {
+        path: row.tobytes() for path, row in zip(opened.paths, opened.embeddings(), strict=True)
+    }
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flip(data: bytes) -> bytes:
+    """One bit of one number."""
+    return data[:-100] + bytes([data[-100] ^ 4]) + data[-99:]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"", lambda data: data[:5], cut, lambda data: data[:-1], flip]
+)
+def test_damaged_shard_is_named_and_its_recordings_are_embedded_again(
+    folder: Path, out: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     update(folder, out)
-    before = dict(zip(Store.open(out).paths, Store.open(out).embeddings(), strict=True))
+    before = rows_by_path(out)
     shard = sorted(out.glob("*.safetensors"))[1]
-    shard.write_bytes(shard.read_bytes()[:keep])
-    with pytest.raises(StoreError, match=f"{shard.name} is not a whole shard.*delete"):
+    shard.write_bytes(damage(shard.read_bytes()))
+    with pytest.raises(StoreError, match=f"{shard.name} is not a whole shard.*'prism embed' again"):
         Store.open(out)
-    shard.unlink()
-    assert update(folder, out).embedded == 8
-    after = dict(zip(Store.open(out).paths, Store.open(out).embeddings(), strict=True))
-    assert after.keys() == before.keys()
-    assert all(np.array_equal(after[path], before[path]) for path in before)
+    report = update(folder, out)
+    assert (report.embedded, report.skipped) == (8, 22)
+    assert len(report.damaged) == 1
+    assert shard.name in report.damaged[0]
+    assert rows_by_path(out) == before
+    assert (out / f"damaged-{shard.name}").exists()
+    again = update(folder, out)
+    assert (again.embedded, again.damaged) == (0, [])
+
+
+def test_rows_of_another_file_are_noticed(folder: Path, out: Path) -> None:
+    """Numbers swapped between two shards of the same shape."""
+    update(folder, out)
+    first, second = sorted(out.glob("*.safetensors"))[:2]
+    one, two = first.read_bytes(), second.read_bytes()
+    first.write_bytes(one[:-256] + two[-256:])
+    with pytest.raises(StoreError, match=r"shard-00000001.*does not fit its hash"):
+        Store.open(out)
+
+
+def test_shards_of_older_versions_load_with_a_note(folder: Path, out: Path) -> None:
+    update(folder, out)
+    before = rows_by_path(out)
+    for shard in out.glob("*.safetensors"):
+        with safe_open(shard, "np") as opened:
+            metadata = opened.metadata()
+        del metadata["sha256"]
+        save_file(load_file(shard), shard, metadata)
+    with pytest.warns(PrismWarning, match="4 of 4 shards were written by an older version"):
+        assert rows_by_path(out) == before
+    with pytest.warns(PrismWarning):
+        assert update(folder, out).skipped == 30
+
+
+def test_a_long_list_of_files_takes_several_shards(tmp_path: Path) -> None:
+    """A header has at most 1 MB; names of files alone may be longer."""
+    entries = [Entry(f"{number:04d}" + "\n" * 4000, 1, 1, "x", 1) for number in range(200)]
+    rows = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32)
+    settings = StoreSettings("tiny", "print", 4, 8000, 1.0, 1.0, "clip")
+    with StoreWriter(tmp_path / "out", settings, tmp_path) as writer:
+        writer.append(entries, rows, np.arange(200.0), np.arange(200.0) + 1)
+    store = Store.open(tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("shard-*"))) > 1
+    assert list(store.files.values()) == entries
+    np.testing.assert_array_equal(store.embeddings(), rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dim": "8"},
+        {"dim": 0},
+        {"rate": 2.5},
+        {"window": float("nan")},
+        {"row": None},
+        {"source": 3},
+    ],
+    ids=str,
+)
+def test_settings_of_a_wrong_type_are_refused(
+    folder: Path, out: Path, change: dict[str, object]
+) -> None:
+    update(folder, out)
+    file = out / "store.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(StoreError, match=r"store\.json"):
+        Store.open(out)
 
 
 def test_shard_of_another_store_is_refused(folder: Path, out: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prism_audio.store.shards import StoreError
+from prism_audio.errors import StoreError
 from prism_audio.store.store import Store, StoreSettings
 from prism_audio.store.update import update_store
 from prism_audio.store.writer import StoreWriter

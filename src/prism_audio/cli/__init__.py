@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from importlib import import_module
+from typing import Any
 
 import typer
 
 from prism_audio._version import __version__
-from prism_audio.errors import PrismError
+from prism_audio.errors import PrismError, PrismWarning
 
 # Each name is a module beside this one with a function ``command``; its docstring is the help text.
 # The modules import what is heavy inside that function, so that ``prism --help`` answers at once.
@@ -61,8 +63,14 @@ for _name in COMMANDS:
     app.command(_name)(import_module(f"{__name__}.{_name}").command)
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    if issubclass(category, PrismWarning):
+        typer.echo(f"note: {message}", err=True)
+
+
 def main() -> None:
     """Run ``prism``; a :class:`PrismError` becomes one message and exit code 2, never a traceback."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         app()
     except PrismError as error:

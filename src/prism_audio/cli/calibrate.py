@@ -27,14 +27,14 @@ def command(
         bool, typer.Option("--windows", help="Calibrate on windows: for streams and timelines.")
     ] = False,
     car: Annotated[
-        bool, typer.Option("--car", help="Confidence-aware regression, against the trap.")
+        bool, typer.Option("--car", help="Correct classes of low confidence less (CAR).")
     ] = False,
     encoder: options.Encoder = None,
     prompts: options.Prompts = "paper",
     preset: options.Preset = "default",
     chunk_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Read a store or file in chunks of so many rows, for large ones."),
+        typer.Option(min=1, help="Read N rows at a time: for files larger than memory."),
     ] = None,
     engine: options.Who = Engine.local,
     address: options.Address = None,
@@ -43,34 +43,37 @@ def command(
     """Look at unlabelled recordings once and keep the correction of their place in a file.
 
     The file then works for every new clip: prism classify --adapter, prism listen
-    --adapter, prism export. Where the recordings cannot carry a correction the
-    verdict says so, and the file holds plain zero-shot.
+    --adapter, prism export. Where the recordings do not suffice for a correction,
+    the verdict says so and the file holds plain zero-shot.
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
     from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
-    from prism_audio.cli.gather import gather_batch, gather_chunks, gather_words, place_of
+    from prism_audio.cli.gather import gather_batch, gather_chunks, place_of
     from prism_audio.cli.inspect import document, show
     from prism_audio.io.table_files import check_output
     from prism_audio.labelling.calibration import calibrate_place, calibrate_rows, estimator
+    from prism_audio.labelling.sources import find_classes
 
     check_output(out, (".safetensors",))
     with orderly_stop(f"stopped; {printable(out)} was not written"):
-        words = gather_words(
+        classes = find_classes(
             recordings, labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
         )
         estimator(preset, car)
         named = place_of(recordings, place)
         if chunk_rows is None and engine is Engine.local:
-            batch = gather_batch(recordings, words, windows=windows)
+            batch = gather_batch(recordings, classes, windows=windows)
             failures = batch.failures
-            adapter = calibrate_place(batch, words.vocabulary, place=named, preset=preset, car=car)
+            adapter = calibrate_place(
+                batch, classes.vocabulary, place=named, preset=preset, car=car
+            )
         else:
             rows = gather_chunks(recordings, chunk_rows, engine is Engine.ray, address)
             failures = []
             adapter = calibrate_rows(
                 rows.source,
-                words.vocabulary,
+                classes.vocabulary,
                 place=named,
                 preset=preset,
                 car=car,

@@ -36,9 +36,7 @@ def command(
         int, typer.Option(min=1, help="Windows in a row that make an event (with --timeline).")
     ] = 1,
     threshold: options.Threshold = None,
-    top: Annotated[
-        int, typer.Option(min=0, help="Also give the so many best classes of every row.")
-    ] = 0,
+    top: Annotated[int, typer.Option(min=0, help="Also give the N best classes of every row.")] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
     prompts: options.Prompts = "paper",
@@ -47,19 +45,21 @@ def command(
 ) -> None:
     """Label recordings from one place: calibrate on all of them, then label each.
 
-    The summary says how many labels that changed, and whether the batch could
-    carry a calibration; where it could not, the labels are plain zero-shot.
-    Recordings that cannot be read are listed at the end (exit code 1).
+    The summary says how many labels the calibration changed, and whether the
+    recordings sufficed for one; where they did not, the labels are plain
+    zero-shot. Recordings that cannot be read are listed at the end (exit code 1).
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
     from prism_audio.cli.console import end, note, orderly_stop, printable
-    from prism_audio.cli.gather import gather_batch, gather_words, place_of
+    from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
     from prism_audio.io.table_files import SUFFIXES, check_output, write_table
     from prism_audio.labelling.calibration import calibrate_place, estimator
     from prism_audio.labelling.classify import classify
     from prism_audio.labelling.events import FileEvent, events_by_file
+    from prism_audio.labelling.sources import find_classes
+    from prism_audio.labelling.table import Table
 
     if no_adapt and (adapter or save_adapter):
         raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
@@ -70,16 +70,16 @@ def command(
     if save_adapter:
         check_output(save_adapter, (".safetensors",))
     with orderly_stop("stopped; nothing was written"):
-        words = gather_words(
+        classes = find_classes(
             recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
         )
-        used = words.vocabulary.adapter() if no_adapt else words.adapter
+        used = classes.vocabulary.adapter() if no_adapt else classes.adapter
         if used is None:
             estimator(preset)
-        batch = gather_batch(recordings, words, windows=timeline)
+        batch = gather_batch(recordings, classes, windows=timeline)
         if used is None:
             used = calibrate_place(
-                batch, words.vocabulary, place=place_of(recordings, place), preset=preset
+                batch, classes.vocabulary, place=place_of(recordings, place), preset=preset
             )
         rows = classify(batch, used, threshold=threshold, top=top)
     events = events_by_file(rows, confirm) if timeline else None
@@ -94,8 +94,7 @@ def command(
         used.save(save_adapter)
         note(f"wrote {printable(save_adapter)}")
     if out:
-        cells = [row.columns(top) for row in rows]
-        write_table(out, list(cells[0]), cells)
+        Table(rows, top=top).save(out)
         note(f"wrote {printable(out)}")
     if out and events is not None:
         beside = out.with_suffix(f".events{out.suffix}")

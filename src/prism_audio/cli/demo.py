@@ -1,4 +1,4 @@
-"""``prism demo``: see the effect in two minutes, without recordings of one's own."""
+"""``prism demo``: see the effect in two minutes, without any recordings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def command(
 ) -> None:
     """Show what a calibration does: on real embeddings, then from sound to label.
 
-    Part 1 takes embeddings of 2000 real clips in street noise that ship with the package. Part 2
-    renders synthetic sounds, buries them in noise, and runs the whole way from samples to labels.
-    Every number is computed in the run.
+    Part 1 uses embeddings of 2000 real clips in street noise, which ship with the
+    package. Part 2 makes synthetic sounds, adds noise, and does everything from
+    samples to labels. Every number is computed in the run.
 
     Example: [bold]prism demo -o prism-demo[/bold]
     """
@@ -31,10 +31,11 @@ def command(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise typer.BadParameter(f"cannot make the folder {output}: {error.strerror}") from None
-    progress = note if not json else (lambda _: None)
-    progress("1 of 2: ESC-50 in street noise, real embeddings")
+    if not json:
+        note("1 of 2: ESC-50 in street noise, real embeddings")
     real = demo.real_embeddings(output)
-    progress("2 of 2: synthetic sounds in noise, from samples to labels (about a minute)")
+    if not json:
+        note("2 of 2: synthetic sounds in noise, from samples to labels (about a minute)")
     synthetic = demo.synthetic_sounds(output, seed)
     if json:
         say_json({"real": real.as_dict(), "synthetic": synthetic.as_dict()})

@@ -42,9 +42,10 @@ def command(
     """
     from prism_audio.cli.console import end, orderly_stop, say_json
     from prism_audio.cli.diagnosis import look_document, show_look
-    from prism_audio.cli.gather import gather_batch, gather_words
+    from prism_audio.cli.gather import gather_batch
     from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import estimator
+    from prism_audio.labelling.sources import find_classes
     from prism_audio.model.diagnose import look_at
 
     if clean is not None:
@@ -52,12 +53,12 @@ def command(
     if picture:
         raise InputError("--out draws the shift, which only --clean versions of the clips show")
     with orderly_stop("stopped"):
-        words = gather_words(
+        classes = find_classes(
             [noisy], labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
         )
         estimator(preset)
-        batch = gather_batch([noisy], words)
-        look = look_at(batch.embeddings, words.vocabulary, preset)
+        batch = gather_batch([noisy], classes)
+        look = look_at(batch.embeddings, classes.vocabulary, preset)
     if as_json:
         say_json(look_document(look))
     else:

@@ -51,7 +51,15 @@ def command(
 
     Example: [bold]prism embed recordings -o embeddings[/bold]
     """
-    from prism_audio.cli.console import ProgressBar, end, orderly_stop, printable, say, say_json
+    from prism_audio.cli.console import (
+        ProgressBar,
+        end,
+        note,
+        orderly_stop,
+        printable,
+        say,
+        say_json,
+    )
     from prism_audio.encoders.embedding.engine import embed_files
     from prism_audio.encoders.registry import load_encoder
     from prism_audio.errors import InputError
@@ -94,6 +102,7 @@ def command(
                     "failed": len(failures),
                     "kept": report.kept,
                 },
+                "damaged": report.damaged,
                 "audio_seconds": round(report.seconds, 3),
                 "seconds": round(took, 3),
                 "failures": [
@@ -103,6 +112,8 @@ def command(
             }
         )
     else:
+        for damage in report.damaged:
+            note(f"note: {damage}")
         settings = store.settings
         what = f"{settings.row}s x {settings.dim}, encoder {settings.encoder}"
         say(f"{printable(out)}: {len(store)} {what}")

@@ -35,10 +35,10 @@ def command(
 ) -> None:
     """Write an adapter in a form that other programs read.
 
-    .onnx: embeddings in, cosines and labels out; checked with onnxruntime before it
-    is kept. .json and .npz: adapted prototypes and biases, to swap for the text
-    vectors of any pipeline. .h: C99 without dependencies. A folder:
-    sentence-transformers modules, Normalize, Dense, Normalize.
+    .onnx: embeddings in, cosines and labels out; checked with onnxruntime before
+    it is kept. .json and .npz: adapted prototypes and biases, to use in place of
+    the text vectors of any pipeline. .h: C99 without dependencies. A folder:
+    sentence-transformers modules (Normalize, Dense, Normalize).
 
     Example: [bold]prism export site.safetensors -o site.onnx[/bold]
     """

@@ -24,8 +24,9 @@ def command(
 ) -> None:
     """Print what an adapter is: its place, verdict, encoder, prompts, and class by class.
 
-    A class marked as in the trap loses much more of its spread to the correction
-    than the others do: sounds that are recognised by their richness suffer so.
+    A class is marked as trapped if the correction removes much more of its spread
+    than of the others': sounds that are rich in themselves, such as music, may
+    then be recognised less well.
 
     Example: [bold]prism inspect site.safetensors[/bold]
     """

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from prism_audio.cli import options
-
-if TYPE_CHECKING:
-    from prism_audio.io.types import Float32
-
-# Seconds: the window that an adapter of long recordings suggests would answer too late.
-LONGEST = 10.0
 
 
 def command(
@@ -27,7 +20,7 @@ def command(
     labels: options.Labels = None,
     adapter: options.AdapterFile = None,
     warmup: Annotated[
-        int, typer.Option(min=0, help="Calibrate on the first so many windows, then switch over.")
+        int, typer.Option(min=0, help="Calibrate on the first N windows, then use the result.")
     ] = 0,
     window: Annotated[
         float | None, typer.Option(help="Seconds of sound behind an answer; see above.")
@@ -46,9 +39,11 @@ def command(
         int | None, typer.Option(help="Hz of the samples on standard input; needed with '-'.")
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", help="Their form: s16le, s32le or f32le.")
+        str, typer.Option("--format", help="Samples on standard input: s16le, s32le or f32le.")
     ] = "s16le",
-    channels: Annotated[int, typer.Option(min=1, help="Their channels, interleaved.")] = 1,
+    channels: Annotated[
+        int, typer.Option(min=1, help="Channels on standard input, interleaved.")
+    ] = 1,
     device: Annotated[
         str | None, typer.Option(help="Microphone, by name or number; see python -m sounddevice.")
     ] = None,
@@ -57,25 +52,29 @@ def command(
     encoder: options.Encoder = None,
     prompts: options.Prompts = "paper",
     preset: options.Preset = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON document a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document per line.")
+    ] = False,
 ) -> None:
     """Label a stream: the microphone, a recording, or raw samples on standard input.
 
-    Every window is labelled by itself; an event is printed once enough windows in
-    a row agree on it. The window is as long as the clips of the adapter's
+    Every window is labelled on its own; an event is printed when enough windows
+    in a row agree. The window is as long as the clips of the adapter's
     calibration, or the encoder's own where there was none. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
-    comes when the sound no longer looks like the calibration. Ctrl-C ends it.
+    comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
 
-    Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -a site.safetensors[/bold]
+    Example: [bold]prism listen street.wav -a site.safetensors[/bold]
+    Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     """
     from prism_audio.cli.console import end, orderly_stop
-    from prism_audio.cli.gather import gather_words
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
     from prism_audio.io.table_files import check_output
+    from prism_audio.labelling.api import sound_blocks
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.listener import Listener, Pace, Switched
+    from prism_audio.labelling.sources import find_classes
 
     if save_adapter and not warmup:
         raise InputError("--save-adapter keeps what a --warmup N has found; give both")
@@ -87,15 +86,15 @@ def command(
         raise InputError(f"{source}: there is no such recording")
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
-        words = gather_words(None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts)
+        classes = find_classes(
+            None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+        )
         if warmup:
             estimator(preset)
-        tower = words.encoder
+        tower = classes.encoder
         assert tower is not None
-        used = words.adapter or words.vocabulary.adapter()
-        if window is None:
-            window = max(tower.window, min(used.facts.seconds or 0.0, LONGEST))
-        pace = Pace.fit(tower, window, hop, confirm)
+        used = classes.adapter or classes.vocabulary.adapter()
+        pace = Pace.for_adapter(tower, used, window, hop, confirm)
         listener = Listener(
             tower,
             used,
@@ -107,7 +106,14 @@ def command(
         )
         teller = (JsonTeller if as_json else Teller)(listener, every)
         teller.settings(source, warmup)
-        blocks = _blocks(source, tower.rate, rate or 0, form, channels, device)
+        blocks = sound_blocks(
+            sys.stdin.buffer if source == "-" else source,
+            tower.rate,
+            rate=rate,
+            form=form,
+            channels=channels,
+            device=device,
+        )
         began = time.process_time()
         try:
             for notice in listener.hear(blocks):
@@ -120,16 +126,3 @@ def command(
             # Processor time, of all threads: waiting for a microphone costs none.
             teller.summary(time.process_time() - began)
     end(failures)
-
-
-def _blocks(
-    source: str, to_rate: int, rate: int, form: str, channels: int, device: str | None
-) -> Iterator[Float32]:
-    from prism_audio.audio.capture import microphone_blocks, pcm_blocks
-    from prism_audio.audio.decode import stream
-
-    if source == "-":
-        return pcm_blocks(sys.stdin.buffer, rate, to_rate, form=form, channels=channels)
-    if source == "mic":
-        return microphone_blocks(to_rate, device)
-    return stream(source, to_rate)

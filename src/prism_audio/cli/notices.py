@@ -1,4 +1,4 @@
-"""How ``prism listen`` tells what it hears: lines for people, or JSON documents a line."""
+"""The output of ``prism listen``: lines for people, or one JSON document a line."""
 
 from __future__ import annotations
 
@@ -76,10 +76,12 @@ class Teller:
             f"{verdict} ({because})")  # fmt: skip
 
     def drift(self, drifted: Drifted) -> None:
-        where = "no longer looks" if drifted.away else "looks again"
-        advice = "; labels are worth less here, calibrate anew" if drifted.away else ""
+        where = "no longer sounds" if drifted.away else "sounds again"
+        advice = (
+            "; labels are less reliable here: calibrate this place again" if drifted.away else ""
+        )
         say(
-            f"  {_clock(self.listener.seconds)}  -- this {where} like the calibration "
+            f"  {_clock(self.listener.seconds)}  -- the stream {where} like the calibration "
             f"(distance {drifted.distance:.2f}){advice}"
         )
 

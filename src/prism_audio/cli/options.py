@@ -19,7 +19,7 @@ class Engine(StrEnum):
 Who = Annotated[Engine, typer.Option(help="Who does the work: this process, or a Ray cluster.")]
 Address = Annotated[
     str | None,
-    typer.Option(help="With ray: the cluster, host:port; else one on this machine."),
+    typer.Option(help="With ray: the cluster, host:port; by default one on this machine."),
 ]
 
 Labels = Annotated[
@@ -30,19 +30,23 @@ Labels = Annotated[
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option(help="What embeds: concepts (the default), a CLAP hub id, or a model's path."),
+    typer.Option(help="Encoder: concepts (the default), a CLAP hub id, or a model's path."),
 ]
 Prompts = Annotated[
-    str, typer.Option(help="Sentences that labels are put into: paper, plain, or a file of yours.")
+    str, typer.Option(help="Sentences that labels are put into: paper, plain, or your own file.")
 ]
 Preset = Annotated[str, typer.Option(help="Parameters: default, paper or released.")]
 Place = Annotated[
     str | None,
-    typer.Option(help="Name of the place, kept in the adapter; the folder's by default."),
+    typer.Option(help="Name of the place, kept in the adapter; by default the folder's name."),
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option(min=-1.0, max=1.0, help="Answer 'unknown' where no cosine reaches this."),
+    typer.Option(
+        min=-1.0,
+        max=1.0,
+        help="Answer 'unknown' where no cosine reaches this; by default the adapter's own rule.",
+    ),
 ]
 AdapterFile = Annotated[
     Path | None,

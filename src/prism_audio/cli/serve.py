@@ -62,7 +62,7 @@ def command(
 
     try:
         from prism_audio.serve.app import create_app
-        from prism_audio.serve.run import listening, run
+        from prism_audio.serve.server import open_port, run
     except ImportError as error:
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
@@ -89,7 +89,7 @@ def command(
             requests=queue,
         ),
     )
-    with listening(host, port) as door:
+    with open_port(host, port) as listener:
         app = create_app(settings)
         sites = app.state.service.sites
         for line in sites.notes:
@@ -99,11 +99,11 @@ def command(
         if not (is_loopback(host) or token):
             note(f"warning: anybody who reaches {host} can use this service; set PRISM_TOKEN")
         name = f"[{host}]" if ":" in host else host
-        url = f"http://{name}:{door.getsockname()[1]}/"
+        url = f"http://{name}:{listener.getsockname()[1]}/"
         if as_json:
             names = [site.name for site in sites]
             typer.echo(json.dumps({"url": url, "default": sites.default, "sites": names}))
         else:
             say(f"{url}  sites: {', '.join(site.name for site in sites)}  (Ctrl-C stops)")
-        run(app, door)
+        run(app, listener)
     note("stopped; all accepted work is done")

@@ -1,5 +1,1 @@
-"""Recordings in folders, and their embeddings on disk.
-
-``folder`` finds recordings; ``embed`` turns them into embeddings, many at a time; ``store`` reads
-embeddings from disk; ``update`` brings a store up to date with a folder.
-"""
+"""Datasets of recordings: plain folders, and ESC-50, UrbanSound8K and TAU 2019 as published."""

@@ -1,4 +1,4 @@
-"""What the published datasets share: labelled clips in folds, and what to say when some are missing."""
+"""Common parts of the published datasets: labelled clips in folds, and errors for incomplete copies."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class DatasetOrigin:
     def missing(self, folder: Path, what: str) -> InputError:
         """The error for a folder that lacks something."""
         return InputError(
-            f"{folder} is not a whole copy of {self.title}: {what}. Wanted is the published layout, "
-            f"{self.layout}. It can be had from {self.home}."
+            f"{folder} is not a complete copy of {self.title}: {what}. The published layout is needed: "
+            f"{self.layout}. It is available from {self.home}."
         )
 
 
@@ -89,28 +89,28 @@ def read_table(
 
 
 def find_clips(folder: Path, names: Iterable[str], source: DatasetOrigin) -> list[Path]:
-    """The files of those names relative to the folder; any audio suffix will do.
+    """The files of those names relative to the folder, with any audio suffix.
 
-    People keep their copies as wav, flac or ogg while the table says ``.wav``.
+    Many copies are kept as flac or ogg while the table says ``.wav``.
     """
-    found: list[Path] = []
+    clips: list[Path] = []
     absent: list[str] = []
-    listed: dict[Path, dict[str, Path]] = {}
+    folders: dict[Path, dict[str, Path]] = {}
     for name in names:
         wanted = folder / name
-        if wanted.parent not in listed:
-            listed[wanted.parent] = _audio_in(wanted.parent)
-        here = listed[wanted.parent]
-        path = here.get(wanted.name) or here.get(wanted.stem)
+        if wanted.parent not in folders:
+            folders[wanted.parent] = _audio_in(wanted.parent)
+        files = folders[wanted.parent]
+        path = files.get(wanted.name) or files.get(wanted.stem)
         if path is None:
             absent.append(name)
         else:
-            found.append(path)
+            clips.append(path)
     if absent:
         shown = ", ".join(absent[:_SHOWN]) + (", ..." if len(absent) > _SHOWN else "")
-        total = len(found) + len(absent)
-        raise source.missing(folder, f"{len(absent)} of {total} clips are absent ({shown})")
-    return found
+        total = len(clips) + len(absent)
+        raise source.missing(folder, f"{len(absent)} of {total} clips are missing ({shown})")
+    return clips
 
 
 def whole_number(row: dict[str, str], column: str, source: DatasetOrigin, folder: Path) -> int:

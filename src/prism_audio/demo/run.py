@@ -1,8 +1,8 @@
-"""The two demonstrations behind ``prism demo``; both compute every number they return.
+"""The two demonstrations behind ``prism demo``; every number is computed when they run.
 
-1. Embeddings of the 2000 clips of ESC-50 in real street noise, made with this package and shipped in
-   it: accuracy before and after, and a picture of the confusions.
-2. Synthetic sounds (:mod:`prism_audio.demo.sounds`) buried in noise, from samples to labels.
+1. Real embeddings: the 2000 clips of ESC-50 in street noise, embedded with this package and shipped in
+   it. Accuracy before and after, and a picture of the confusions.
+2. Synthetic sounds (:mod:`prism_audio.demo.sounds`) mixed with noise, from samples to labels.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ RATE = 16_000
 
 
 @dataclass(frozen=True)
-class Part:
-    """One demonstration: what it was, and the share of right labels before and after in percent."""
+class DemoResult:
+    """The outcome of one demonstration; ``before`` and ``after`` are percent of right labels."""
 
     title: str
     encoder: str
@@ -41,7 +41,7 @@ class Part:
         return asdict(self)
 
 
-def real_embeddings(folder: Path) -> Part:
+def real_embeddings(folder: Path) -> DemoResult:
     """ESC-50 in street noise, from the embeddings that ship with the package."""
     from safetensors import safe_open
 
@@ -52,11 +52,11 @@ def real_embeddings(folder: Path) -> Part:
         E = shipped.get_tensor("embeddings").astype(np.float32)
         T, truth = shipped.get_tensor("prototypes"), shipped.get_tensor("truth")
     labels = about["labels"].split("\n")
-    return _shown(about["title"], about["encoder"], E, T, truth, labels, folder, "esc50")
+    return _calibrate(about["title"], about["encoder"], E, T, truth, labels, folder, "esc50")
 
 
-def synthetic_sounds(folder: Path, seed: int) -> Part:
-    """The sound bank in pink noise at 0 dB, embedded by the default encoder."""
+def synthetic_sounds(folder: Path, seed: int) -> DemoResult:
+    """The synthetic sounds in pink noise at 0 dB, embedded by the default encoder."""
     from prism_audio.encoders import embed_audio
     from prism_audio.encoders.prompts import PromptSet, prototypes
     from prism_audio.encoders.registry import load_encoder
@@ -71,11 +71,11 @@ def synthetic_sounds(folder: Path, seed: int) -> Part:
     E = embed_audio(encoder, clips)
     T = prototypes(encoder, labels, PromptSet.load("paper"))
     title = f"Synthetic sounds in pink noise at {SNR_DB:g} dB (rendered, not recorded)"
-    return _shown(title, encoder.id, E, T, truth, labels, folder, "synthetic")
+    return _calibrate(title, encoder.id, E, T, truth, labels, folder, "synthetic")
 
 
 def noisy(name: str, seed: int) -> NDArray[np.float32]:
-    """A clip of the bank with noise of its own at :data:`SNR_DB`, by root mean square."""
+    """A synthetic clip in pink noise at a signal-to-noise ratio of :data:`SNR_DB`."""
     sound = render(name, seed, rate=RATE).astype(np.float64)
     rng = np.random.default_rng([seed, 1, *name.encode()])
     noise = pink_noise(rng, len(sound))
@@ -84,7 +84,7 @@ def noisy(name: str, seed: int) -> NDArray[np.float32]:
     return (mixed / max(1.0, float(np.abs(mixed).max()))).astype(np.float32)
 
 
-def _shown(
+def _calibrate(
     title: str,
     encoder: str,
     E: NDArray[np.float32],
@@ -93,14 +93,14 @@ def _shown(
     labels: list[str],
     folder: Path,
     name: str,
-) -> Part:
+) -> DemoResult:
+    """Calibrate on a problem with known answers; write the adapter and a picture to ``folder``."""
     model = PRISM().fit(E, prototypes=T, labels=labels)
     before, after = np.argmax(E @ T.T, axis=1), model.predict(E)
-    written = [str(model.adapter_.save(folder / f"{name}.safetensors"))]
+    adapter = model.adapter_.save(folder / f"{name}.safetensors")
     picture = folder / f"{name}-confusions.svg"
     write_confusions(picture, truth, before, after, labels)
-    written.append(str(picture))
-    return Part(
+    return DemoResult(
         title,
         encoder,
         len(E),
@@ -109,7 +109,7 @@ def _shown(
         100 * float(np.mean(after == truth)),
         str(model.verdict_),
         model.verdict_.reasons,
-        tuple(written),
+        (str(adapter), str(picture)),
     )
 
 
@@ -120,7 +120,7 @@ def write_confusions(
     after: NDArray[Any],
     labels: list[str],
 ) -> None:
-    """Two confusion matrices side by side as SVG, which needs no plotting library to write."""
+    """Write two confusion matrices side by side as SVG; this needs no plotting library."""
     from html import escape
 
     from prism_audio.io.atomic import atomic_write
@@ -135,22 +135,22 @@ def write_confusions(
         'font-family="sans-serif">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    for k, (name, found) in enumerate((("zero-shot", before), ("after PRISM", after))):
+    for k, (name, guess) in enumerate((("zero-shot", before), ("after PRISM", after))):
         x0 = left + k * (side + gap)
-        right = 100 * np.mean(found == truth)
+        right = 100 * np.mean(guess == truth)
         parts.append(
             f'<text x="{x0}" y="{top - 20}" font-size="18">{name}: {right:.1f} % right</text>'
             f'<rect x="{x0}" y="{top}" width="{side}" height="{side}" fill="#f2f4f8"/>'
         )
         counts = np.zeros((C, C))
-        np.add.at(counts, (truth, found), 1)
+        np.add.at(counts, (truth, guess), 1)
         share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         for i, j in np.argwhere(share > 0.005):
             colour = "#0b6e4f" if i == j else "#c8401f"
             parts.append(
                 f'<rect x="{x0 + j * cell}" y="{top + i * cell}" width="{cell}" height="{cell}" '
                 f'fill="{colour}" fill-opacity="{0.15 + 0.85 * share[i, j]:.2f}">'
-                f"<title>{escape(labels[i])} heard as {escape(labels[j])}: {100 * share[i, j]:.0f} %"
+                f"<title>{escape(labels[i])} labelled {escape(labels[j])}: {100 * share[i, j]:.0f} %"
                 "</title></rect>"
             )
     for i, label in enumerate(labels):
@@ -160,7 +160,7 @@ def write_confusions(
         )
     parts.append(
         f'<text x="{left}" y="{top + side + 26}" font-size="13" fill="#555">'
-        "row: what it is; column: what it was heard as; green: right, red: wrong</text></svg>"
+        "row: true class; column: predicted class; green: right, red: wrong</text></svg>"
     )
     with atomic_write(path) as file:
         file.write("\n".join(parts).encode())

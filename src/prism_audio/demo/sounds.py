@@ -1,9 +1,8 @@
-"""A small bank of synthetic sounds, rendered with NumPy: something to hear where there are no files.
+"""Synthetic sounds rendered with NumPy, for the demonstration and for tests.
 
-Every sound is a function of a random generator, so that a seed gives the same bytes, and no two
-clips of a class are alike: pitch, rhythm, timbre and level are drawn anew. They are caricatures, good
-enough for a demonstration from sound to label and for tests; no result on them says anything about
-real recordings.
+Pitch, rhythm and timbre of every clip are drawn from a random generator: the same seed gives the same
+bytes, and clips of one class differ. The sounds are rough imitations; results on them say nothing
+about real recordings.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def _sweep(frequency: Samples, rate: int) -> Samples:
 
 
 def _strikes(t: Samples, times: Samples, sound: Callable[[Samples], Samples]) -> Samples:
-    """``sound``, a function of the time since it was struck, at every one of ``times``."""
+    """``sound``, a function of the time since its start, begun at every one of ``times``."""
     out = np.zeros_like(t)
     for start in times:
         first = int(np.searchsorted(t, start))
@@ -64,7 +63,7 @@ def _siren(rng: Rng, t: Samples, rate: int) -> Samples:
     return _tone(_sweep(low + (high - low) * wail, rate), [1, 0.5, 0.35, 0.2, 0.1])
 
 
-def _car_horn(rng: Rng, t: Samples, rate: int) -> Samples:
+def _car_horn(rng: Rng, t: Samples, _rate: int) -> Samples:
     base = rng.uniform(330, 450)
     partials = [1, 0.8, 0.9, 0.6, 0.5, 0.4, 0.3, 0.2]
     chord = _tone(base * t, partials) + _tone(base * rng.uniform(1.2, 1.28) * t, partials)
@@ -72,7 +71,7 @@ def _car_horn(rng: Rng, t: Samples, rate: int) -> Samples:
     return chord * np.minimum(gaps, 1)
 
 
-def _bell(rng: Rng, t: Samples, rate: int) -> Samples:
+def _bell(rng: Rng, t: Samples, _rate: int) -> Samples:
     base = rng.uniform(350, 700)
     ratios, decay = [0.56, 0.92, 1.19, 1.71, 2.0, 2.74, 3.0, 3.76], rng.uniform(1.0, 2.0)
 
@@ -83,7 +82,7 @@ def _bell(rng: Rng, t: Samples, rate: int) -> Samples:
     return _strikes(t, np.arange(rng.uniform(0, 0.3), t[-1], rng.uniform(0.9, 1.6)), struck)
 
 
-def _telephone(rng: Rng, t: Samples, rate: int) -> Samples:
+def _telephone(rng: Rng, t: Samples, _rate: int) -> Samples:
     base, trill = rng.uniform(900, 1300), rng.uniform(18, 24)
     ring = _strikes(
         t,
@@ -108,7 +107,7 @@ def _clock(rng: Rng, t: Samples, rate: int) -> Samples:
     return _strikes(t, np.arange(rng.uniform(0, period), t[-1], period), tick)
 
 
-def _gunshot(rng: Rng, t: Samples, rate: int) -> Samples:
+def _gunshot(rng: Rng, t: Samples, _rate: int) -> Samples:
     burst, tail = rng.standard_normal(len(t)), pink_noise(rng, len(t), 1.0)
     decay, room = rng.uniform(30, 60), rng.uniform(4, 8)
 
@@ -119,7 +118,7 @@ def _gunshot(rng: Rng, t: Samples, rate: int) -> Samples:
     return _strikes(t, np.sort(rng.uniform(0.1, t[-1] - 0.5, rng.integers(1, 4))), shot)
 
 
-def _music(rng: Rng, t: Samples, rate: int) -> Samples:
+def _music(rng: Rng, t: Samples, _rate: int) -> Samples:
     root, beat = rng.uniform(180, 320), rng.uniform(0.22, 0.35)
     scale = root * 2 ** (np.array([0, 2, 4, 7, 9, 12, 14, 16]) / 12)
     out = np.zeros_like(t)
@@ -135,7 +134,7 @@ def _note(s: Samples, pitch: float) -> Samples:
     return np.asarray(_tone(pitch * s, [1, 0.5, 0.3, 0.15]) * envelope)
 
 
-def _alarm_clock(rng: Rng, t: Samples, rate: int) -> Samples:
+def _alarm_clock(rng: Rng, t: Samples, _rate: int) -> Samples:
     pitch = rng.uniform(1900, 2400)
     on = (((t + rng.uniform(0, 1)) % 1.0) < 0.5) & ((t % 0.125) < 0.07)
     return np.asarray(np.sign(np.sin(2 * np.pi * pitch * t)) * on)
@@ -153,13 +152,13 @@ def _rain(rng: Rng, t: Samples, rate: int) -> Samples:
     return out
 
 
-def _crickets(rng: Rng, t: Samples, rate: int) -> Samples:
+def _crickets(rng: Rng, t: Samples, _rate: int) -> Samples:
     pitch, pulse = rng.uniform(4200, 5200), rng.uniform(28, 36)
     chirp = ((t * pulse) % 1 < 0.5) & (((t + rng.uniform(0, 1)) * rng.uniform(1.6, 2.4)) % 1 < 0.4)
     return np.asarray(np.sin(2 * np.pi * pitch * t) * chirp)
 
 
-# The names are the labels a demonstration uses.
+# The names are the labels in the demonstration.
 SOUNDS: dict[str, Render] = {
     "siren": _siren,
     "car horn": _car_horn,

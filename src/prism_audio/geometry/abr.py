@@ -37,9 +37,7 @@ def identity_map(d: int) -> Float64:
 
 @dataclass(frozen=True)
 class Ridge:
-    """G = E~^T E~, the upper triangle of (G + lambda I)^-1 by one Cholesky factorisation, and its
-    condition.
-    """
+    """G = E~^T E~, the upper triangle of (G + lambda I)^-1 by one Cholesky factor, its condition."""
 
     G: Float64
     inverse: Float64

@@ -130,7 +130,7 @@ def extended(E: Float, U: Float, weights: Float) -> Float:
     return F
 
 
-def _labels(E: Float, g: Float, U: Float, *, T: Float) -> ScanResult:
+def _labels(E: Float, _g: Float, _U: Float, *, T: Float) -> ScanResult:
     return ScanResult(assign(E, T))
 
 

@@ -1,1 +1,1 @@
-"""Files and arrays: atomic writes, table writers, readers of matrices, checks of arrays."""
+"""Files and arrays: atomic writes, locks, cache folder, tables, matrices, checks of arrays."""

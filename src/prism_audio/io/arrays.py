@@ -1,7 +1,7 @@
-"""The gate that every array of embeddings passes: kind, shape, type, finite numbers.
+"""Check arrays of embeddings: kind, shape, type, finite numbers.
 
-What comes out is a float32 or float64 NumPy array of two dimensions that may share memory with the
-caller's, and a function that hands results back in the caller's kind (NumPy or torch).
+The result is a float32 or float64 NumPy array of two dimensions that may share memory with the
+caller's, and a function that returns results in the caller's kind (NumPy or torch).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_torch(X: Any) -> bool:
 
 
 def to_numpy(X: Any) -> tuple[Any, Restore]:
-    """``X`` as something NumPy reads, and the way back for results made from it."""
+    """``X`` as something NumPy reads, and a function that turns results into the kind of ``X``."""
     if not is_torch(X):
         return X, lambda result: result
     torch = sys.modules["torch"]
@@ -40,14 +40,14 @@ def to_numpy(X: Any) -> tuple[Any, Restore]:
 
 
 def as_rows(X: Any, name: str = "X", width: int | None = None) -> tuple[Float, Restore]:
-    """Finite rows (n, d) and the way back to the caller's kind of array; see :func:`as_matrix`."""
+    """Finite rows (n, d), and the function for results; see :func:`as_matrix`."""
     A, restore = as_matrix(X, name, width)
     refuse_non_finite(A, name)
     return A, restore
 
 
 def as_matrix(X: Any, name: str, width: int | None) -> tuple[Float, Restore]:
-    """Rows (n, d) of a checked kind, type and width, and the way back to the caller's kind of array.
+    """Rows (n, d) of a checked kind, type and width, and the function for results.
 
     float16 becomes float32, integers become float64.
     """
@@ -87,14 +87,14 @@ def as_matrix(X: Any, name: str, width: int | None) -> tuple[Float, Restore]:
 def regrouped(arrays: Iterable[Float], rows: int) -> Iterator[Float]:
     """The same rows in arrays of ``rows`` rows, the last one perhaps shorter."""
     parts: list[Float] = []
-    held = 0
+    waiting = 0
     for array in arrays:
-        while held + len(array) >= rows:
-            taken = rows - held
-            yield np.concatenate([*parts, array[:taken]]) if parts else array[:taken]
-            parts, held, array = [], 0, array[taken:]
+        while waiting + len(array) >= rows:
+            needed = rows - waiting
+            yield np.concatenate([*parts, array[:needed]]) if parts else array[:needed]
+            parts, waiting, array = [], 0, array[needed:]
         if len(array):
-            parts, held = [*parts, array], held + len(array)
+            parts, waiting = [*parts, array], waiting + len(array)
     if parts:
         yield np.concatenate(parts)
 

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 MAX_HEADER = 2**20
 MAX_DEPTH = 32
+# Values in a JSON document: a long text is cheap to read, a million small lists are not.
+MAX_VALUES = 200_000
 HASH_KEY = "sha256"
 _TYPES = {
     "BOOL": "?",
@@ -161,13 +163,16 @@ def dump(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> by
 
 
 def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """A JSON document whose nesting is bounded and whose keys are unique.
+    """A JSON document of bounded size and depth, whose keys are unique.
 
     Raises
     ------
     TensorFileError
         If it is none.
     """
+    marks = ("[", "{", ",") if isinstance(text, str) else (b"[", b"{", b",")
+    if sum(map(text.count, marks)) > MAX_VALUES:  # type: ignore[arg-type]
+        raise TensorFileError(f"its JSON holds more than {MAX_VALUES:,} values")
     try:
         document = json.loads(text, object_pairs_hook=_unique)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Hiding what native code prints past Python."""
+"""Hide what native code prints to standard error, bypassing Python."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_stderr() -> Iterator[None]:
-    """Nothing reaches standard error: what a runtime prints when it starts cannot be turned off."""
+    """Discard standard error, for a runtime whose start-up messages cannot be turned off."""
     try:
-        kept = os.dup(2)
+        saved = os.dup(2)
     except OSError:  # there is no standard error to hide it from
         yield
         return
@@ -20,5 +20,5 @@ def no_stderr() -> Iterator[None]:
             os.dup2(nowhere.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)

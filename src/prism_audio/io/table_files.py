@@ -1,4 +1,4 @@
-"""Tables for other programs: CSV, JSON or Parquet, by the suffix of the file, whole or not at all."""
+"""Write tables as CSV, JSON or Parquet, by the suffix of the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUFFIXES = (".csv", ".json", ".parquet")
 
 
 def check_output(path: str | os.PathLike[str], suffixes: Sequence[str] = ()) -> Path:
-    """The path, if a file can be written there, found out before hours of work and not after.
+    """The path, after a check that a file can be written there: before hours of work, not after.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def check_output(path: str | os.PathLike[str], suffixes: Sequence[str] = ()) -> 
         raise PrismError(
             f"cannot write {target}: there is no folder {target.parent}; make it first"
         )
-    try:  # permissions do not tell of read-only disks
+    try:  # permissions do not show whether the disk is read-only
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise PrismError(

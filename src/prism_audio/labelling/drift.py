@@ -1,4 +1,4 @@
-"""Noticing, without labels, that a stream no longer looks like the calibration.
+"""Drift: noticing, without labels, that a stream no longer sounds like its calibration.
 
     r_t = e_t - mu_(y_t),     distance = |running mean of r| / spread
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from prism_audio.encoders.protocol import Encoder
 
 
+# Seconds: the window that an adapter of long recordings suggests would answer too late.
+LONGEST = 10.0
+
+
 @dataclass(frozen=True)
 class Pace:
     """When a stream is listened to.
@@ -80,6 +84,20 @@ class Pace:
         grid = hop / every
         pooled = 1 + round((window - encoder.window) / grid)
         return cls(encoder.window + (pooled - 1) * grid, hop, confirm, grid, pooled, every)
+
+    @classmethod
+    def for_adapter(
+        cls,
+        encoder: Encoder,
+        adapter: Adapter,
+        window: float | None = None,
+        hop: float | None = None,
+        confirm: int = 1,
+    ) -> Pace:
+        """The same; by default a window as long as the clips of the adapter's calibration."""
+        if window is None:
+            window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST))
+        return cls.fit(encoder, window, hop, confirm)
 
 
 @dataclass(frozen=True)
@@ -180,6 +198,11 @@ class Listener:
                 if len(self._warm) == self._warmup:
                     yield self._switch(self._warm)
         yield from events.close()
+
+    def switch_to(self, adapter: Adapter) -> Switched:
+        """Go on with another adapter."""
+        self._use(adapter)
+        return Switched(adapter, 0)
 
     def _use(self, adapter: Adapter) -> None:
         self.adapter = adapter

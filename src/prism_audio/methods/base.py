@@ -138,7 +138,7 @@ class ParameterMethod(Method):
 class RowMethod(ParameterMethod):
     """A method that works on unit rows of float64; ``fit`` checks and normalises for it."""
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
         rows = checked_units(E, "E")
         return self.adapt(rows, checked_units(T, "T", rows.shape[1]))
 

@@ -36,7 +36,7 @@ class Prism(Method):
     def parameters(cls) -> tuple[str, ...]:
         return tuple(PRISM().get_params())
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
         model = PRISM(**self.arguments).fit(E, prototypes=T)
         adapter = model.adapter_
         A, b = adapter.fold()

@@ -120,7 +120,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002, scikit-learn passes it
+        y: Any = None,
         *,
         prototypes: Any = None,
         labels: Sequence[str] = (),
@@ -194,7 +194,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self,
         X: Any,
-        y: Any = None,  # noqa: ARG002, scikit-learn passes it
+        y: Any = None,
         *,
         prototypes: Any = None,
         labels: Sequence[str] = (),

@@ -1,4 +1,4 @@
-"""A source of rows larger than memory: every pass reads a chunk, works on it, and forgets it."""
+"""A row source larger than memory: every pass reads a chunk, works on it, and forgets it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from prism_audio.io.arrays import refuse_non_finite, regrouped
 from prism_audio.io.matrices import MemoryRows, RowTable, flat_copy
 from prism_audio.io.types import Float
 
-# 8 MiB of float32 rows with d = 512: so much memory is handed out again for the next chunk, while
-# larger pieces go back to the system, and getting them anew takes longer than reading them.
+# 8 MiB of float32 rows with d = 512. The allocator hands blocks of this size out again; larger ones go
+# back to the system, and asking for them again takes longer than reading the rows.
 CHUNK_ROWS = 4096
 
 
@@ -32,9 +32,16 @@ class ChunkSpan(NamedTuple):
     unit: bool = False
 
 
+class ChunkCheck(NamedTuple):
+    """What the first look at a chunk finds: which rows have a direction, whether those are unit rows."""
+
+    heard: Mask
+    unit: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Rows of a table as a source; :func:`open_chunks` makes one.
+    """Rows of a table as a :class:`~prism_audio.geometry.source.RowSource`; see :func:`open_chunks`.
 
     Attributes
     ----------
@@ -42,7 +49,7 @@ class Chunks:
         The rows on disk.
     spans : tuple of ChunkSpan
         The chunks, which cover the table.
-    heard : (N,) array of bool
+    heard : (M,) array of bool
         Rows with a direction. The others (silence) are left out of every pass.
     dtype : dtype
         The float type in which rows are shown.
@@ -58,7 +65,7 @@ class Chunks:
         return int(self.heard.sum()), self.table.shape[1]
 
     def scan(self, work: Work, *notes: Notes) -> ScanResult:
-        # The blocks are those of an array in memory, whatever the chunks: so are the last digits.
+        # The blocks do not depend on the chunks, so results agree with rows in memory to the last digit.
         blocks = regrouped(starmap(self.read, self.parts()), BLOCK_ROWS)
         rows = row_blocks(self.shape[0])
         return merge(
@@ -82,12 +89,12 @@ class Chunks:
         return replace(self, dtype=np.dtype(dtype))
 
     def only(self, chosen: Mask) -> RowSource:
-        return Marked(self, chosen)
+        return MarkedRows(self, chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class Marked:
-    """Some rows of another source, which is read whole."""
+class MarkedRows:
+    """Some rows of another source. Every pass reads all of that source and drops the others."""
 
     source: RowSource
     chosen: Mask
@@ -102,29 +109,29 @@ class Marked:
 
     @property
     def heard(self) -> Mask:
-        both = np.zeros_like(self.source.heard)
-        both[self.source.heard] = self.chosen
-        return both
+        heard = self.source.heard.copy()
+        heard[heard] = self.chosen
+        return heard
 
     def scan(self, work: Work, *notes: Notes) -> ScanResult:
-        spread = []
+        full_notes = []
         for note in notes:
             full = np.zeros((len(self.chosen), *note.shape[1:]), note.dtype)
             full[self.chosen] = note
-            spread.append(full)
-        return self.source.scan(partial(_of_marked, work), self.chosen, *spread)
+            full_notes.append(full)
+        return self.source.scan(partial(_work_on_marked, work), self.chosen, *full_notes)
 
-    def astype(self, dtype: Any) -> Marked:
-        return Marked(self.source.astype(dtype), self.chosen)
+    def astype(self, dtype: Any) -> MarkedRows:
+        return MarkedRows(self.source.astype(dtype), self.chosen)
 
-    def only(self, chosen: Mask) -> Marked:
-        both = np.zeros_like(self.chosen)
-        both[self.chosen] = chosen
-        return Marked(self.source, both)
+    def only(self, chosen: Mask) -> MarkedRows:
+        both = self.chosen.copy()
+        both[both] = chosen
+        return MarkedRows(self.source, both)
 
 
 def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
-    """A table, or an array, as a source; read once to find silence and what is no number.
+    """A table, or an array, as a row source; it is read once to find silence and bad numbers.
 
     Parameters
     ----------
@@ -132,39 +139,44 @@ def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunk
         The rows.
     rows : int
         Rows a chunk; memory grows with it, the result does not change.
+
+    Raises
+    ------
+    InputError
+        If a row contains NaN or infinity.
     """
     if not isinstance(table, RowTable):
         table = RowTable([MemoryRows(table)])
     table = flat_copy(table)
-    bounds = cut(table.shape[0], rows)
-    return gathered(table, bounds, [look(table, *bound) for bound in bounds])
+    bounds = chunk_bounds(table.shape[0], rows)
+    return assemble(table, bounds, (check_chunk(table, *bound) for bound in bounds))
 
 
-def cut(N: int, rows: int) -> list[tuple[int, int]]:
+def chunk_bounds(N: int, rows: int) -> list[tuple[int, int]]:
     """Where chunks of ``rows`` rows begin and end."""
     if rows < 1:
         raise InputError(f"chunks of {rows} rows were asked for; a chunk takes at least one")
     return [(start, min(start + rows, N)) for start in range(0, N, rows)]
 
 
-def look(table: RowTable, start: int, stop: int) -> tuple[Mask, bool]:
-    """Which rows of a chunk have a direction, and whether those have unit length to rounding."""
+def check_chunk(table: RowTable, start: int, stop: int) -> ChunkCheck:
+    """Look at a chunk for the first time; refuse NaN and infinity."""
     E = table.read(start, stop)
     refuse_non_finite(E, f"{table.name}, counted from row {start},")
     heard = np.asarray(E.any(axis=1))
     if not heard.all():
         E = E[heard]
-    return heard, unit_rows(E) is E
+    return ChunkCheck(heard, unit_rows(E) is E)
 
 
-def gathered(
-    table: RowTable, bounds: list[tuple[int, int]], looks: Iterable[tuple[Mask, bool]]
+def assemble(
+    table: RowTable, bounds: list[tuple[int, int]], checks: Iterable[ChunkCheck]
 ) -> Chunks:
-    """The source, from what was seen in each of its chunks."""
-    masks, units = zip(*looks, strict=True)
+    """The source, from the check of each of its chunks."""
+    masks, units = zip(*checks, strict=True)
     spans = tuple(ChunkSpan(*bound, unit) for bound, unit in zip(bounds, units, strict=True))
     return Chunks(table, spans, np.concatenate(masks), table.dtype)
 
 
-def _of_marked(work: Work, E: Float, chosen: Mask, *notes: Notes) -> ScanResult:
+def _work_on_marked(work: Work, E: Float, chosen: Mask, *notes: Notes) -> ScanResult:
     return work(E[chosen], *(note[chosen] for note in notes))

@@ -1,4 +1,4 @@
-"""The way to a Ray cluster: one that runs somewhere, or one of this machine's own processes."""
+"""Connect to a Ray cluster that is running, or start one on this machine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import socket
 from prism_audio.errors import PrismError
 from prism_audio.io.stderr import no_stderr
 
-# What a worker must know as this process does: where model files are kept. By name, not by prefix:
-# a cluster shows these to everyone who uses it, and there are secrets among their neighbours.
+# Environment variables that workers need: they say where model files are kept. They are listed by
+# name, because a cluster shows them to all its users and variables with similar names hold secrets.
 PASSED_ON = ("PRISM_CACHE", "PRISM_ASSETS", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE")
-# Read when Ray is imported. It would report its use to its makers, which nobody asked for, and tell
-# of every worker that it replaces, which nobody need know.
+# Read when Ray is imported: no report of its use to its makers, and no message for every worker that
+# it replaces.
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
@@ -51,7 +51,7 @@ def connect(address: str | None = None) -> None:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
-        _knock(address)
+        _check_reachable(address)
         with no_stderr():
             ray.init(
                 address=address,
@@ -69,8 +69,8 @@ def connect(address: str | None = None) -> None:
         ) from error
 
 
-def _knock(address: str) -> None:
-    """Make sure that something listens, for Ray itself would wait for many minutes."""
+def _check_reachable(address: str) -> None:
+    """Raise an OSError if nothing listens there; Ray itself would wait for many minutes."""
     host, colon, port = address.rpartition("://")[2].rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

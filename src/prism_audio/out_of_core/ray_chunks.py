@@ -1,8 +1,8 @@
 """The passes of a calibration as tasks of a Ray cluster.
 
 A task reads one chunk, works on it and sends back a state of a few megabytes. It keeps nothing and
-changes nothing, so that of a worker that dies is simply done again by another. The rows must be where
-every machine of the cluster finds them under the same path.
+changes nothing: if a worker dies, another does its task again. Every machine of the cluster must find
+the rows under the same path.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Notes, ScanResult, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
 from prism_audio.io.matrices import RowTable
-from prism_audio.out_of_core.chunks import Chunks, ChunkSpan, cut, gathered, look
+from prism_audio.out_of_core.chunks import Chunks, ChunkSpan, assemble, check_chunk, chunk_bounds
 from prism_audio.out_of_core.cluster import connect
 
-# Rows a task: to send for a worker and to wait for it costs milliseconds.
+# Rows a task: sending a task to a worker and waiting for it costs milliseconds.
 TASK_ROWS = 65_536
-# Tasks that are under way for every core: one that works, one that waits for it.
+# Tasks in flight for every core: one that runs, one that waits.
 AHEAD = 2
 
 
@@ -58,32 +58,32 @@ def open_ray_chunks(
         Rows a task; at least a block of the calibration, so that the last digits are those of rows
         in memory.
     address : str, optional
-        The cluster; by default one of this machine's cores is started.
+        The cluster; by default a cluster of this machine's cores is started.
     """
     connect(address)
     rows = -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS
-    bounds = cut(table.shape[0], rows)
-    found = gathered(table, bounds, on_cluster(look, [(table, *bound) for bound in bounds]))
-    # Cut anew so that tasks work on the blocks that one process would work on: silence counts not.
-    starts = np.flatnonzero(found.heard)[::rows].tolist() or [0]
+    bounds = chunk_bounds(table.shape[0], rows)
+    chunks = assemble(table, bounds, on_cluster(check_chunk, [(table, *bound) for bound in bounds]))
+    # Cut again, by heard rows alone, so that tasks work on the same blocks as one process would.
+    starts = np.flatnonzero(chunks.heard)[::rows].tolist() or [0]
     ends = [*starts[1:], table.shape[0]]
-    unit = all(span.unit for span in found.spans)
+    unit = all(span.unit for span in chunks.spans)
     spans = tuple(ChunkSpan(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
-    return RayChunks(table, spans, found.heard, found.dtype)
+    return RayChunks(table, spans, chunks.heard, chunks.dtype)
 
 
 def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    """The results of all calls, in order; a few are under way at a time."""
+    """The results of all calls, in order; a few are in flight at a time."""
     ray: Any = import_module("ray")
     task = ray.remote(max_retries=-1)(function)
-    most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    away: deque[Any] = deque()
+    limit = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    running: deque[Any] = deque()
     for call in calls:
-        away.append(task.remote(*call))
-        if len(away) > most:
-            yield ray.get(away.popleft())
-    while away:
-        yield ray.get(away.popleft())
+        running.append(task.remote(*call))
+        if len(running) > limit:
+            yield ray.get(running.popleft())
+    while running:
+        yield ray.get(running.popleft())
 
 
 def _scan(shared: tuple[Chunks, Work], span: ChunkSpan, heard: Mask, *notes: Notes) -> ScanResult:

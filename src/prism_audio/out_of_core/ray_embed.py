@@ -1,23 +1,23 @@
 """Recordings to embeddings on a Ray cluster: tasks decode, actors encode, one process writes.
 
-A *chunk* is as many files as a shard may hold. A task decodes a chunk and hands on its windows in
-the same batches in which ``embed_files`` would have embedded them;
-an actor replaces the samples of a batch by their features; the process that asked puts batches,
-which arrive in any order, back into the order of the files. Nothing depends on who did what or how
-often, so a worker that dies costs its time and changes nothing.
+A *chunk* is as many files as a shard may hold. A task decodes a chunk and passes its windows on in
+the same batches in which ``embed_files`` would have embedded them; an actor replaces the samples of a
+batch by their features; the calling process puts the batches, which arrive in any order, back into the
+order of the files. The result does not depend on which worker did what or how often, so a worker that
+dies costs time and changes nothing.
 
-What travels is one row a batch, of plain columns:
+One row of plain columns is sent for every batch:
 
 ``chunk``, ``batch``
-    Where it belongs.
+    Number of the chunk, and of the batch in it.
 ``data``
     Samples (n, window) on the way to the encoder, features (n, f) on the way back; float32.
 ``spans``
     (n, 4) float64: number of the file in its chunk, start, end and weight of each window.
 ``end``
-    Empty, but in the row after a chunk's last batch: JSON with each file's group and failure.
+    Empty, except in the row after a chunk's last batch: JSON with each file's group and failure.
 ``error``
-    Empty, or why the encoder cannot go on. Raised by a worker, it would arrive under pages of trace.
+    Empty, or why the encoder cannot go on. (An exception of a worker would arrive with pages of trace.)
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from prism_audio.out_of_core.cluster import connect
 
 Row = dict[str, Any]
 
-# Ray Data does again, without limit, what a worker had in hand when it died. Only a worker that dies
-# while it starts counts, for another would most likely do the same.
+# Ray Data repeats, without limit, what a worker was doing when it died. Only deaths while a worker
+# starts are limited, because the next worker would most likely die as well.
 DEATHS_AT_START = 5
 
 
@@ -63,34 +63,33 @@ def embed_on_ray(
     group_seconds: float = GROUP_SECONDS,
     on_audio: Callable[[float], None] | None = None,
 ) -> Generator[Clip | Failure, None, None]:
-    """Embed recordings on the cluster this process has joined, or on a new one of this machine.
+    """Embed recordings on the cluster this process has joined, or on a new one on this machine.
 
-    Takes and gives what ``embed_files`` does, and the same bytes as
-    long as no ``group_files`` files in a row reach ``group_seconds``. Where they do, a group also
-    ends with every ``group_files``-th file, and a row may differ by the rounding that an encoder
-    shows between batches.
+    Takes and returns what ``embed_files`` does, with the same bytes as long as no ``group_files``
+    consecutive files reach ``group_seconds``. Where they do, a group also ends with every
+    ``group_files``-th file, and a row may differ by the rounding that an encoder shows between batches.
 
     Parameters
     ----------
     files, per_window, group_files, group_seconds, on_audio
-        As there. Every worker must find the files under the same absolute paths.
+        As in ``embed_files``. Every worker must find the files under the same absolute paths.
     encoder : Encoder
-        Workers load their own by its ``id``; a fingerprint other than this one's is refused.
+        Workers load it by its ``id``; a worker whose encoder has another fingerprint is refused.
     workers : int, optional
         Chunks that are decoded at once; by default as the cluster has room.
 
     Raises
     ------
     PrismError
-        When Ray is missing, or a worker cannot go on; what was yielded before is sound.
+        When Ray is missing, or a worker cannot go on; what was yielded before is complete.
     """
-    told, chunks = on_audio or (lambda seconds: None), list(_chunks(files, group_files))
+    chunks = list(_chunks(files, group_files))
     if not chunks:
         return
     connect()
     from ray.exceptions import RayError
 
-    assembled: dict[int, _Chunk] = {}
+    open_chunks: dict[int, _Chunk] = {}
     due = 0
     try:
         with closing(_features(chunks, encoder, group_seconds, workers)) as rows:
@@ -98,12 +97,14 @@ def embed_on_ray(
                 if row["error"]:
                     raise _stopped(row["error"])
                 number = row["chunk"]
-                if number not in assembled:
+                if number not in open_chunks:
                     clips = [OpenClip(path, 0, per_window) for path in chunks[number]]
-                    assembled[number] = _Chunk(clips)
-                assembled[number].add(row, told)
-                while due in assembled and assembled[due].whole:
-                    for clip in assembled.pop(due).clips:
+                    open_chunks[number] = _Chunk(clips)
+                seconds = open_chunks[number].add(row)
+                if on_audio:
+                    on_audio(seconds)
+                while due in open_chunks and open_chunks[due].whole:
+                    for clip in open_chunks.pop(due).clips:
                         clip.group += due * group_files
                         yield clip.close(encoder)
                     due += 1
@@ -113,7 +114,7 @@ def embed_on_ray(
 
 def _stopped(reason: str) -> PrismError:
     return PrismError(
-        f"the workers cannot go on: {reason}. What was written before is safe: mend this, then "
+        f"the workers cannot go on: {reason}. What was written before is safe: correct this, then "
         "run the same command again"
     )
 
@@ -133,13 +134,13 @@ def _features(
     cluster: Any = ray
     context = ray.data.DataContext.get_current().copy()
     context.enable_progress_bars = False
-    context.target_max_block_size = 1  # hand on every batch when it is ready, not many together
+    context.target_max_block_size = 1  # pass every batch on when it is ready, not many together
     context.max_consecutive_actor_init_deaths = DEATHS_AT_START
     cores = cluster.cluster_resources().get("CPU", 1)
-    # Both stages must have room at the same time, and Ray joins stages that ask for equal shares.
+    # Both stages must have room at the same time, and Ray merges stages that ask for equal shares.
     share = min(1, cores / 2)
     sound = _Sound(encoder.rate, encoder.window, encoder.hop)
-    # Names need not be text to Arrow, but they can always be written as JSON.
+    # Arrow takes valid text only, which a file name need not be; JSON can write any name.
     items = [
         {"chunk": number, "files": json.dumps([os.path.abspath(path) for path in chunk])}
         for number, chunk in enumerate(chunks)
@@ -163,7 +164,7 @@ def _features(
 
 
 class _Sound(NamedTuple):
-    """What the decoder must know of an encoder; its weights stay with the actors."""
+    """What the decoder needs to know of an encoder; only the actors load its weights."""
 
     rate: int
     window: float
@@ -171,13 +172,13 @@ class _Sound(NamedTuple):
 
 
 def _name(encoder: Encoder) -> str:
-    """What an encoder is called wherever a worker may run."""
+    """The name by which any worker can load an encoder."""
     is_path = os.sep in encoder.id and os.path.exists(encoder.id)
     return os.path.abspath(encoder.id) if is_path else encoder.id
 
 
 def _decode(row: Row, sound: _Sound, group_seconds: float) -> Iterator[Row]:
-    """A chunk to its batches, and then its end."""
+    """Turn a chunk into rows: its batches, then its end."""
     size = max(1, int(BATCH_SECONDS / sound.window))
     files = [Path(name) for name in json.loads(row["files"])]
     groups: list[int] = []
@@ -263,22 +264,24 @@ class _Tower:
 
 @dataclass
 class _Chunk:
-    """Recordings of which batches come back in any order."""
+    """Recordings whose batches arrive in any order."""
 
     clips: list[OpenClip]
     whole: bool = False
     _early: dict[int, Row] = field(default_factory=dict)
     _due: int = 0
 
-    def add(self, row: Row, told: Callable[[float], None]) -> None:
-        """Take a batch, and those that waited for it; tell the seconds of sound."""
+    def add(self, row: Row) -> float:
+        """Take a batch, and those that waited for it; return the seconds of sound in them."""
+        seconds = 0.0
         self._early[row["batch"]] = row
         while row := self._early.pop(self._due, {}):
             self._due += 1
             if row["end"]:
                 self._finish(**json.loads(row["end"]))
             else:
-                told(self._take(row))
+                seconds += self._take(row)
+        return seconds
 
     def _take(self, row: Row) -> float:
         spans, seconds = _array(row["spans"], np.float64, 4), 0.0

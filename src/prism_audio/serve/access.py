@@ -1,17 +1,22 @@
-"""Who may talk to the service: a token if one is set, and never a foreign page in a browser."""
+"""Access control: a token if one is set, the Host header, and no page of another origin."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import ServiceSettings, is_loopback
 
 # What a browser must get before it can ask its user for the token.
-OPEN_PATHS = ("/", "/healthz")
+OPEN_PATHS = ("/", "/healthz", "/readyz")
 OPEN_FOLDER = "/page/"
+# A browser cannot set headers on a WebSocket: it offers this subprotocol, and one that begins with
+# the prefix and ends with the token in base64url.
+SUBPROTOCOL, TOKEN_PREFIX = "prism", "bearer."
 
 
 class Access:
@@ -19,18 +24,16 @@ class Access:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._token = settings.token.encode() if settings.token else None
-        # A foreign page can give its own name this machine's address; the Host header gives it away.
-        self._loopback_names_only = self._token is None and is_loopback(settings.host)
+        # A foreign page can give its own name this machine's address; the Host header reveals it.
+        self._loopback_only = self._token is None and is_loopback(settings.host)
 
-    def check(self, path: str, headers: Mapping[str, str], query_token: str | None) -> None:
-        """Raise a :class:`Refusal` for those who may not; ``query_token`` is for WebSocket and SSE."""
+    def check(self, path: str, headers: Mapping[str, str]) -> None:
+        """Raise an :class:`ApiError` (401 or 403) for those who may not."""
         self._check_origin(headers)
         if self._token is None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             return
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        shown = given.strip() if kind.lower() == "bearer" else query_token or ""
-        if not hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), self._token):
-            raise Refusal(
+        if not hmac.compare_digest(_shown_token(headers), self._token):
+            raise ApiError(
                 401,
                 "unauthorized",
                 "this service wants its token: send 'Authorization: Bearer <token>'",
@@ -39,32 +42,45 @@ class Access:
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
-        name = _name(f"//{host}")
-        if self._loopback_names_only and not (name and is_loopback(name)):
-            raise Refusal(
+        name = _host_name(f"//{host}")
+        if self._loopback_only and not (name and is_loopback(name)):
+            raise ApiError(
                 403,
                 "foreign_host",
                 f"the request is for the host {host[:80]!r}, and this service answers to localhost "
                 "alone; start it with --host and --token to reach it by another name",
             )
         origin = headers.get("origin")
-        if origin is not None and urlsplit_host(origin) != host.lower():
-            raise Refusal(
+        if origin is not None and _host_and_port(origin) != host.lower():
+            raise ApiError(
                 403,
                 "cross_origin",
                 f"the request comes from a page at {origin[:80]!r}; only the service's own page may",
             )
 
 
-def urlsplit_host(url: str) -> str | None:
-    """Host and port of an address, as a Host header has them; None where it has none."""
+def _shown_token(headers: Mapping[str, str]) -> bytes:
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip().encode("utf-8", "surrogateescape")
+    for offer in headers.get("sec-websocket-protocol", "").split(","):
+        name, found, text = offer.strip().partition(TOKEN_PREFIX)
+        if found and not name:
+            try:
+                return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            except (binascii.Error, ValueError):
+                return b""
+    return b""
+
+
+def _host_and_port(url: str) -> str | None:
     try:
         return urlsplit(url).netloc.lower() or None
     except ValueError:
         return None
 
 
-def _name(url: str) -> str | None:
+def _host_name(url: str) -> str | None:
     try:
         return urlsplit(url).hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""Calibrations: they wait in line, run one at a time, tell how far they are, and are kept a while."""
+"""Job queue: calibrations run one at a time, report progress, and are kept for a while."""
 
 from __future__ import annotations
 
@@ -10,45 +10,43 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from prism_audio.errors import PrismError
-from prism_audio.serve.refusal import Refusal, busy
+from prism_audio.serve.errors import ApiError, busy
+from prism_audio.serve.site_schemas import CalibrationResult, JobSummary
 
 log = logging.getLogger(__name__)
 
 # Finished jobs whose results can still be asked for.
 KEPT = 32
 
+State = Literal["waiting", "running", "done", "failed"]
+Stage = Literal["reading", "calibrating", "storing"]
+
 
 @dataclass(eq=False)
 class Job:
-    """A calibration on its way.
+    """A calibration and its progress.
 
     Attributes
     ----------
     site : str
         The place it is for.
-    total : int
-        Recordings or rows it has.
-    state : str
-        ``waiting``, ``running``, ``done`` or ``failed``.
-    stage : str, optional
-        ``reading``, ``calibrating`` or ``storing``.
-    done : int
-        Recordings that were read.
-    error, result : dict, optional
+    total, done : int
+        Recordings or rows it has, and recordings that were read.
+    error, result : optional
         Why it failed; what it found.
     """
 
     site: str
     total: int
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    state: str = "waiting"
-    stage: str | None = None
+    state: State = "waiting"
+    stage: Stage | None = None
     done: int = 0
-    error: dict[str, Any] | None = None
-    result: dict[str, Any] | None = None
+    error: ApiError | None = None
+    result: CalibrationResult | None = None
     _began: float = 0.0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -57,40 +55,40 @@ class Job:
         """Whether nothing will change any more."""
         return self.state in ("done", "failed")
 
-    def begin(self, stage: str) -> None:
-        """It is at another stage now."""
+    def begin(self, stage: Stage) -> None:
+        """Enter another stage."""
         self.state, self.stage = "running", stage
         self._began = time.monotonic()
-        self._tell()
+        self._notify()
 
     def step(self) -> None:
-        """One more recording was read."""
+        """Count one more recording that was read."""
         self.done += 1
-        self._tell()
+        self._notify()
 
-    def finish(self, result: dict[str, Any]) -> None:
-        """It went well."""
+    def finish(self, result: CalibrationResult) -> None:
+        """End with a result."""
         self.state, self.result = "done", result
-        self._tell()
+        self._notify()
 
-    def fail(self, code: str, message: str) -> None:
-        """It did not."""
-        self.state, self.error = "failed", {"code": code, "message": message, "file": None}
-        self._tell()
+    def fail(self, error: ApiError) -> None:
+        """End with an error."""
+        self.state, self.error = "failed", error
+        self._notify()
 
-    def document(self, *, result: bool = True) -> dict[str, Any]:
-        """What clients are told of it."""
-        return {
-            "job": self.id,
-            "site": self.site,
-            "state": self.state,
-            "stage": self.stage,
-            "done": self.done,
-            "total": self.total,
-            "seconds_left": self._left(),
-            "error": self.error,
-            "result": self.result if result else None,
-        }
+    def summary(self, *, result: bool = True) -> JobSummary:
+        """The job as clients see it, with its result or without."""
+        return JobSummary(
+            job=self.id,
+            site=self.site,
+            state=self.state,
+            stage=self.stage,
+            done=self.done,
+            total=self.total,
+            seconds_left=self._seconds_left(),
+            error=self.error.problem if self.error else None,
+            result=self.result if result else None,
+        )
 
     async def changes(self, every: float) -> AsyncIterator[bool]:
         """Yield True now and after changes until it is finished; False after ``every`` quiet seconds."""
@@ -105,39 +103,40 @@ class Job:
                     yield False
         yield True
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         if self.state != "running" or self.stage != "reading" or not self.done:
             return None
         took = time.monotonic() - self._began
         return round(took / self.done * (self.total - self.done), 1)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
 
-Work = Callable[[Job], Awaitable[dict[str, Any]]]
+Work = Callable[[Job], Awaitable[CalibrationResult]]
 
 
 class Jobs:
-    """The line of calibrations; used from the event loop alone.
+    """The queue of calibrations; used from the event loop alone.
 
-    Attributes
+    Parameters
     ----------
-    finished, failed : int
-        How many went well, and how many did not.
+    most_waiting : int
+        Jobs that may wait beside the one that runs.
+    ended : callable
+        Called with every job after its end.
     """
 
-    def __init__(self, most_waiting: int) -> None:
-        self._most = most_waiting + 1  # and the one that runs
+    def __init__(self, most_waiting: int, ended: Callable[[Job], None]) -> None:
+        self._most, self._ended = most_waiting + 1, ended
         self._taken = 0
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._line: asyncio.Queue[tuple[Job, Work]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[Job, Work]] = asyncio.Queue()
         self._idle = asyncio.Event()
         self._idle.set()
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
-        self.finished = self.failed = 0
 
     @property
     def waiting(self) -> int:
@@ -149,27 +148,27 @@ class Jobs:
         self._worker = asyncio.create_task(self._work())
 
     async def close(self) -> None:
-        """Stop at once; call :meth:`all_done` first to lose nothing."""
+        """Stop at once; call :meth:`wait_idle` first to lose nothing."""
         self._closed = True
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
 
-    async def all_done(self) -> None:
-        """Wait until the line is empty."""
+    async def wait_idle(self) -> None:
+        """Wait until the queue is empty."""
         await self._idle.wait()
 
     def get(self, id: str) -> Job:
         """The job of that number."""
         if (job := self._jobs.get(id)) is None:
-            raise Refusal(
+            raise ApiError(
                 404, "unknown_job", f"there is no job {id[:40]!r}; the last {KEPT} are kept"
             )
         return job
 
     @contextmanager
-    def room(self) -> Iterator[Callable[[Job, Work], None]]:
-        """A place in the line, kept while a request is being received.
+    def place(self) -> Iterator[Callable[[Job, Work], None]]:
+        """Reserve a place in the queue while a request is being received.
 
         Gives a function that puts a job there; where it is not called the place is free again.
         """
@@ -182,7 +181,7 @@ class Jobs:
             nonlocal submitted
             submitted = True
             self._keep(job)
-            self._line.put_nowait((job, work))
+            self._queue.put_nowait((job, work))
 
         try:
             yield submit
@@ -208,20 +207,17 @@ class Jobs:
     async def _work(self) -> None:
         # Asked every time: work that fails while it is cancelled hides the cancellation.
         while not self._closed:
-            job, work = await self._line.get()
+            job, work = await self._queue.get()
             try:
                 job.finish(await work(job))
-                self.finished += 1
-            except Refusal as error:
-                self._failed(job, error.code, str(error))
+            except ApiError as error:
+                job.fail(error)
             except PrismError as error:
-                self._failed(job, "calibration_failed", str(error))
+                job.fail(ApiError(422, "calibration_failed", str(error)))
             except Exception:
                 log.exception("the calibration %s of %s failed", job.id, job.site)
-                self._failed(job, "internal", "the service failed at this calibration; see its log")
+                message = "the service failed at this calibration; see its log"
+                job.fail(ApiError(500, "internal", message))
             finally:
                 self._free()
-
-    def _failed(self, job: Job, code: str, message: str) -> None:
-        self.failed += 1
-        job.fail(code, message)
+                self._ended(job)

@@ -1,64 +1,77 @@
-"""Numbers about the service in the text form that Prometheus reads."""
+"""Metrics for Prometheus: requests by route, recordings and calibrations by site, what waits."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 # Upper bounds of the histogram of answer times, in seconds.
-BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
-
-Labels = tuple[tuple[str, str], ...]
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 
 
 class Metrics:
-    """Counts of answers and how long they took; used from the event loop alone."""
+    """Counts of answers and how long they took.
+
+    Attributes
+    ----------
+    recordings : Counter
+        Recordings that were sent to be labelled, by site.
+    jobs : Counter
+        Calibrations that ended, by site and state.
+    streams : Gauge
+        Live streams open, by site.
+    """
 
     def __init__(self) -> None:
-        self._answers: defaultdict[Labels, int] = defaultdict(int)
-        self._times: dict[str, list[int]] = {}
-        self._sums: defaultdict[str, float] = defaultdict(float)
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "prism_requests",
+            "Requests answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "prism_request_seconds",
+            "Seconds from the first byte of a request to its answer.",
+            ["route"],
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self.recordings = Counter(
+            "prism_recordings", "Recordings sent.", ["site"], registry=self._registry
+        )
+        self.jobs = Counter(
+            "prism_jobs", "Calibrations that ended.", ["site", "state"], registry=self._registry
+        )
+        self.streams = Gauge(
+            "prism_live_streams", "Live streams open.", ["site"], registry=self._registry
+        )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request has its answer. ``route`` is one of ours, never what a client made up."""
-        self._answers[(("method", method), ("route", route), ("status", str(status)))] += 1
-        counts = self._times.setdefault(route, [0] * (len(BOUNDS) + 1))
-        counts[bisect_left(BOUNDS, seconds)] += 1
-        self._sums[route] += seconds
+        """Count an answer. ``route`` is one of ours, never what a client made up."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
-    def text(self, gauges: Iterable[tuple[str, str, str, float]]) -> str:
-        """The page of all numbers; ``gauges`` are (name, kind, help, value) of the moment."""
-        lines = [*_head("prism_requests_total", "counter", "Requests answered.")]
-        lines += [
-            f"prism_requests_total{_braces(labels)} {count}"
-            for labels, count in sorted(self._answers.items())
-        ]
-        name = "prism_request_seconds"
-        lines += _head(name, "histogram", "Seconds from the first byte of a request to its answer.")
-        for route, counts in sorted(self._times.items()):
-            total = 0
-            for bound, count in zip((*BOUNDS, float("inf")), counts, strict=True):
-                total += count
-                edge = "+Inf" if bound == float("inf") else f"{bound:g}"
-                labels = (("route", route), ("le", edge))
-                lines.append(f"{name}_bucket{_braces(labels)} {total}")
-            only = _braces((("route", route),))
-            lines.append(f"{name}_sum{only} {self._sums[route]:.6f}")
-            lines.append(f"{name}_count{only} {total}")
-        for name, kind, about, value in gauges:
-            lines += [*_head(name, kind, about), f"{name} {value:g}"]
-        return "\n".join(lines) + "\n"
+    def watch_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Show a number of the moment."""
+        Gauge(name, about, registry=self._registry).set_function(value)
+
+    def watch_counter(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Show a count that is kept elsewhere."""
+        self._registry.register(_Watched(name, about, value))
+
+    def text(self) -> str:
+        """All numbers in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
 
 
-def _head(name: str, kind: str, about: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+class _Watched(Collector):
+    def __init__(self, name: str, about: str, value: Callable[[], float]) -> None:
+        self._name, self._about, self._value = name, about, value
 
-
-def _braces(labels: Labels) -> str:
-    inside = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
-    return f"{{{inside}}}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(self._name, self._about, value=self._value())

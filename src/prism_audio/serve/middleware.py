@@ -1,21 +1,26 @@
-"""Around every request: access, headers, timing, and a polite end for those that are refused."""
+"""Around every request: access control, security headers, request ids, timing, the access log.
+
+An error is sent after what the client still sends has been read, so that it gets the reason.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import logging
+import re
+import secrets
 import time
 from contextlib import suppress
-from typing import Any
-from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prism_audio.serve.access import Access
-from prism_audio.serve.admission import Admission
+from prism_audio.serve.concurrency import ConcurrencyLimit
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.metrics import Metrics
-from prism_audio.serve.refusal import Refusal
+
+access_log = logging.getLogger("prism_audio.access")
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -27,65 +32,79 @@ SECURITY = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# A client that is refused may still be sending. A connection that is cut then often loses it the
-# reason, so what comes is read and dropped: this much, this long.
+# A client that gets an error may still be sending. Where the connection is cut it often never sees
+# the reason, so the rest is read and dropped: this much, this long.
 DRAIN_BYTES, DRAIN_SECONDS = 16 * 2**20, 3.0
-# Query tokens are for clients that cannot set headers, and for these paths alone.
-LIVE_PATH, EVENTS_END = "/v1/live", "/events"
+# Ids that clients or proxies bring, if they look like one.
+REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
-class Outermost:
+class RequestMiddleware:
     """The middleware; pure ASGI, so that streams pass through it untouched."""
 
     def __init__(
-        self, app: ASGIApp, *, access: Access, admission: Admission, metrics: Metrics
+        self, app: ASGIApp, *, access: Access, requests: ConcurrencyLimit, metrics: Metrics
     ) -> None:
         self._app, self._access = app, access
-        self._admission, self._metrics = admission, metrics
+        self._requests, self._metrics = requests, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
+        error = self._access_error(scope)
         if scope["type"] == "websocket":
-            if refusal is not None:
-                await receive()
-                await send({"type": "websocket.close", "code": 1008, "reason": refusal.code})
+            if error is None:
+                await self._app(scope, receive, send)
                 return
-            await self._app(scope, receive, send)
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": error.code})
             return
-        exchange = _Exchange(scope, receive, send, self._admission)
+        exchange = _Exchange(scope, receive, send, self._requests)
+        app = self._app if error is None else error.response()
         try:
-            if refusal is not None:
-                await _answer(refusal, exchange)
-            else:
-                await self._app(scope, exchange.receive, exchange.send)
+            await app(scope, exchange.receive, exchange.send)
         finally:
             route = getattr(scope.get("route"), "path", None) or "other"
             self._metrics.answered(scope["method"], route, exchange.status, exchange.seconds)
+            exchange.log()
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
-        path: str = scope["path"]
-        token = None
-        if path == LIVE_PATH or path.endswith(EVENTS_END):
-            token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [None])[0]
+    def _access_error(self, scope: Scope) -> ApiError | None:
         try:
-            self._access.check(path, Headers(scope=scope), token)
-        except Refusal as refusal:
-            return refusal
+            self._access.check(scope["path"], Headers(scope=scope))
+        except ApiError as error:
+            return error
         return None
 
 
 class _Exchange:
-    """One request and its answer, watched."""
+    """One request and its answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, admission: Admission) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, requests: ConcurrencyLimit
+    ) -> None:
         self._scope, self._receive, self._send = scope, receive, send
-        self._admission = admission
+        self._requests = requests
         self._began = time.monotonic()
         self._body_ended = False
         self.status, self.seconds = 500, 0.0
+        brought = Headers(scope=scope).get("x-request-id", "")
+        self._id = brought if REQUEST_ID.fullmatch(brought) else secrets.token_hex(8)
+
+    def log(self) -> None:
+        """Write the line of the access log."""
+        client = (self._scope.get("client") or ("-",))[0]
+        access_log.info(
+            "%s %s",
+            self._scope["method"],
+            self._scope["path"][:200],
+            extra={
+                "status": self.status,
+                "milliseconds": round(1000 * self.seconds, 1),
+                "client": client,
+                "request": self._id,
+            },
+        )
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -98,32 +117,21 @@ class _Exchange:
             self.status = message["status"]
             self.seconds = time.monotonic() - self._began
             headers = MutableHeaders(raw=message["headers"])
+            headers["X-Request-ID"] = self._id
             for name, value in SECURITY.items():
                 headers.setdefault(name, value)
-            if self._admission.stopping:
+            if self._requests.stopping:
                 headers["Connection"] = "close"
             if self.status >= 400:
                 await self._drain()
         await self._send(message)
 
     async def _drain(self) -> None:
-        headers = Headers(scope=self._scope)
-        said = headers.get("content-length", "0")
-        if self._body_ended or (said.isdecimal() and int(said) > DRAIN_BYTES):
+        length = Headers(scope=self._scope).get("content-length", "0")
+        if self._body_ended or (length.isdecimal() and int(length) > DRAIN_BYTES):
             return
         dropped = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
                 while not self._body_ended and dropped <= DRAIN_BYTES:
                     dropped += len((await self.receive()).get("body", b""))
-
-
-async def _answer(refusal: Refusal, exchange: _Exchange) -> None:
-    body = json.dumps(refusal.document).encode()
-    headers: list[tuple[bytes, bytes]] = [
-        (name.lower().encode(), value.encode()) for name, value in refusal.headers.items()
-    ]
-    headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    start: dict[str, Any] = {"type": "http.response.start", "status": refusal.status}
-    await exchange.send({**start, "headers": headers})
-    await exchange.send({"type": "http.response.body", "body": body})

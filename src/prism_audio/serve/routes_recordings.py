@@ -1,29 +1,37 @@
-"""``/v1/classify``, ``/v1/embeddings`` and ``/v1/calibrate``: what takes recordings."""
+"""``/v1/classify``, ``/v1/embeddings`` and ``/v1/calibrate``: the routes that take recordings."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import FastAPI, Request
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from prism_audio.labelling.batch import Batch
-from prism_audio.model.adapter import Adapter
+from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve import examples, parameters, schemas
-from prism_audio.serve.answers import document, embedded, failed, labelled
-from prism_audio.serve.embeddings import read_rows
-from prism_audio.serve.examples import example
-from prism_audio.serve.hearing import Deadline, EmbeddedRecording
+from prism_audio.serve import parameters
+from prism_audio.serve.concurrency import Deadline
+from prism_audio.serve.embed_recording import EmbeddedRecording
+from prism_audio.serve.errors import ApiError, all_failed, documented
 from prism_audio.serve.jobs import Job, Work
-from prism_audio.serve.refusal import Refusal
-from prism_audio.serve.service import Service, all_bad
-from prism_audio.serve.sites import Site
+from prism_audio.serve.json_rows import read_rows
+from prism_audio.serve.label_vectors import parse_labels
+from prism_audio.serve.recording_schemas import (
+    Classified,
+    Embedded,
+    FailedRecording,
+    LabelledRecording,
+    RecordingEmbedding,
+    Schema,
+)
+from prism_audio.serve.service import Service
+from prism_audio.serve.site_schemas import AcceptedJob
 from prism_audio.serve.uploads import (
     JSON,
     MULTIPART,
@@ -32,27 +40,22 @@ from prism_audio.serve.uploads import (
     receive_pcm,
     receive_raw,
 )
-from prism_audio.serve.words import client_labels, reworded
 
-RECORDINGS = schemas.refusals(400, 404, 408, 413, 415, 422, 429, 503)
+Anything = TypeVar("Anything")
+Result = TypeVar("Result", bound=Schema)
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
-    """Add them to an application."""
+    """Add the routes to an application."""
 
     @app.post(
         "/v1/classify",
         summary="Label recordings",
         tags=["recordings"],
         openapi_extra=parameters.recordings_body(),
-        responses={
-            200: {
-                "model": schemas.Classified,
-                "description": "One result for each recording, in their order.",
-                **example(examples.CLASSIFIED),
-            },
-            **RECORDINGS,
-        },
+        response_model=Classified,
+        response_description="One result for each recording, in their order.",
+        responses=documented(400, 404, 408, 413, 415, 422, 429, 503),
     )
     async def classify(
         request: Request,
@@ -70,56 +73,57 @@ def add_routes(app: FastAPI, service: Service) -> None:
         A recording that cannot be used has an `error` in its place; the others are answered. Where
         none can be used the status is 422.
         """
-        with service.admission.place():
+        with service.requests.slot():
             deadline = Deadline(service.limits.request_seconds)
             chosen = service.sites.get(site)
-            adapter = await _adapter(service, chosen, labels, deadline)
-            sounds = await _sounds(
-                service, request, deadline, (rate, format, channels), each_window=timeline
-            )
-            answer = partial(
-                labelled, adapter=adapter, top=top, threshold=threshold, timeline=timeline
-            )
-            head = {
-                "site": chosen.name,
-                "labels": list(adapter.labels),
-                "adapted": chosen.verdict in ("adapted", "shrunk"),
-            }
-            return await _answered(head, sounds, answer)
+            labeller = await service.labeller(chosen, labels, deadline)
+            if threshold is not None:
+                labeller = Labeller(labeller.adapter, threshold=threshold)
+            recordings = await _embed(service, request, deadline, (rate, format, channels))
+
+            def body() -> str:
+                label = partial(LabelledRecording.of, labeller=labeller, top=top, timeline=timeline)
+                return Classified(
+                    site=chosen.name,
+                    labels=list(labeller.adapter.labels),
+                    adapted=chosen.verdict in ("adapted", "shrunk"),
+                    results=_results(recordings, label),
+                ).model_dump_json()
+
+            answer = Response(await asyncio.to_thread(body), media_type=JSON)
+        service.metrics.recordings.labels(chosen.name).inc(len(recordings))
+        return answer
 
     @app.post(
         "/v1/embeddings",
         summary="Embed recordings",
         tags=["recordings"],
         openapi_extra=parameters.recordings_body(),
-        responses={
-            200: {
-                "model": schemas.Embedded,
-                "description": "One result for each recording, in their order.",
-                **example(examples.EMBEDDED),
-            },
-            **schemas.refusals(400, 408, 413, 415, 422, 429, 503),
-        },
+        response_model=Embedded,
+        response_description="One result for each recording, in their order.",
+        responses=documented(400, 408, 413, 415, 422, 429, 503),
     )
-    async def embeddings(
+    async def embed(
         request: Request,
         timeline: parameters.Timeline = False,
         rate: parameters.Rate = 16000,
         format: parameters.Format = "s16le",
         channels: parameters.Channels = 1,
     ) -> Response:
-        """Unit vectors of recordings or raw samples, as the encoder gives them: no site takes part."""
-        with service.admission.place():
+        """Unit vectors of recordings or raw samples, as the encoder gives them, without a site."""
+        with service.requests.slot():
             deadline = Deadline(service.limits.request_seconds)
-            sounds = await _sounds(
-                service, request, deadline, (rate, format, channels), each_window=timeline
-            )
-            head = {
-                "encoder": service.encoder.id,
-                "fingerprint": service.encoder.fingerprint,
-                "dim": service.encoder.dim,
-            }
-            return await _answered(head, sounds, partial(embedded, timeline=timeline))
+            recordings = await _embed(service, request, deadline, (rate, format, channels))
+
+            def body() -> str:
+                return Embedded(
+                    encoder=service.encoder.id,
+                    fingerprint=service.encoder.fingerprint,
+                    dim=service.encoder.dim,
+                    results=_results(recordings, partial(RecordingEmbedding.of, timeline=timeline)),
+                ).model_dump_json()
+
+            return Response(await asyncio.to_thread(body), media_type=JSON)
 
     @app.post(
         "/v1/calibrate",
@@ -127,14 +131,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="Calibrate a site",
         tags=["calibration"],
         openapi_extra=parameters.calibration_body(service.encoder.dim),
-        responses={
-            202: {
-                "model": schemas.Accepted,
-                "description": "Accepted; ask for the job, or follow its events.",
-                **example(examples.ACCEPTED),
-            },
-            **schemas.refusals(400, 404, 408, 409, 413, 415, 422, 429, 503),
-        },
+        response_description="Accepted; ask for the job, or follow its events.",
+        responses=documented(400, 404, 408, 409, 413, 415, 422, 429, 503),
     )
     async def calibrate(
         request: Request,
@@ -142,89 +140,71 @@ def add_routes(app: FastAPI, service: Service) -> None:
         labels: parameters.LabelList = None,
         preset: parameters.Preset = "default",
         prompts: parameters.Prompts = None,
-    ) -> Response:
+    ) -> AcceptedJob:
         """Look at unlabelled recordings (or their embeddings) once and correct the site by them.
 
         A new name makes a site, with the labels given or those of the default site. When the job is
         done the adapter is stored and used from then on; requests that began before end with the
         old one.
         """
-        with service.admission.place(), service.jobs.room() as submit:
+        with service.requests.slot(), service.jobs.place() as submit:
             deadline = Deadline(service.limits.request_seconds)
-            service.sites.room_for(site)
-            words = await _words(service, site, labels, prompts, deadline)
-            total, work = await _work(service, request, deadline, words, preset)
+            service.sites.check_room(site)
+            words = await _vocabulary(service, site, labels, prompts, deadline)
+            total, work = await _calibration(service, request, deadline, words, preset)
             job = Job(site, total)
             submit(job, work)
         url = f"/v1/jobs/{job.id}"
-        return JSONResponse(
-            {"job": job.id, "site": site, "url": url, "events": f"{url}/events"}, 202
-        )
+        return AcceptedJob(job=job.id, site=site, url=url, events=f"{url}/events")
 
 
-async def _adapter(service: Service, site: Site, labels: str | None, deadline: Deadline) -> Adapter:
-    if labels is None:
-        return site.adapter
-    names = client_labels(labels, service.limits)
-    prompts = service.words.prompts_of(site.adapter)
-    return reworded(site.adapter, await service.words.ask(names, prompts, deadline))
-
-
-async def _words(
+async def _vocabulary(
     service: Service, name: str, labels: str | None, prompts: str | None, deadline: Deadline
 ) -> Vocabulary:
-    known = next((site for site in service.sites if site.name == name), service.sites.get())
+    """The classes of a calibration: those that were sent, or those of the site."""
+    adapter = next((s for s in service.sites if s.name == name), service.sites.get()).adapter
     if labels is None and prompts is None:
-        return Vocabulary.of(known.adapter)
-    names = known.adapter.labels if labels is None else client_labels(labels, service.limits)
-    chosen = service.words.prompts(prompts)
-    return await service.words.ask(names, chosen, deadline)
+        return Vocabulary.of(adapter)
+    names = adapter.labels if labels is None else parse_labels(labels, service.limits)
+    vectors = service.label_vectors
+    return await vectors.compute(names, vectors.prompts(prompts), deadline)
 
 
-async def _sounds(
-    service: Service,
-    request: Request,
-    deadline: Deadline,
-    pcm: tuple[int, str, int],
-    *,
-    each_window: bool,
-) -> list[EmbeddedRecording | Refusal]:
-    kind = _kind(request, (MULTIPART, PCM))
-    rate, form, channels = pcm
-    if kind == PCM:
+async def _embed(
+    service: Service, request: Request, deadline: Deadline, pcm: tuple[int, str, int]
+) -> list[EmbeddedRecording | ApiError]:
+    """Receive the recordings of a request and embed them; raises where none can be used."""
+    if _content_type(request, (MULTIPART, PCM)) == PCM:
+        rate, form, channels = pcm
         receiving = receive_pcm(request, service.limits, rate=rate, form=form, channels=channels)
     else:
         receiving = receive_multipart(request, service.limits)
     upload = await _received(receiving, deadline)
     try:
-        sounds = await service.hear(upload.recordings, deadline, each_window=each_window)
+        results = await service.embed(upload.recordings, deadline)
     finally:
         upload.close()
-    bad = [sound for sound in sounds if isinstance(sound, Refusal)]
-    if len(bad) == len(sounds):
-        raise all_bad(bad)
-    return sounds
+    errors = [result for result in results if isinstance(result, ApiError)]
+    if len(errors) == len(results):
+        raise all_failed(errors)
+    return results
 
 
-async def _answered(
-    head: dict[str, Any],
-    sounds: list[EmbeddedRecording | Refusal],
-    answer: Callable[[EmbeddedRecording], dict[str, Any]],
-) -> Response:
-    def body() -> bytes:
-        results = [
-            failed(sound) if isinstance(sound, Refusal) else answer(sound) for sound in sounds
-        ]
-        return document(head, results)
-
-    return Response(await asyncio.to_thread(body), media_type=JSON)
+def _results(
+    recordings: list[EmbeddedRecording | ApiError],
+    answer: Callable[[EmbeddedRecording], Result],
+) -> list[Result | FailedRecording]:
+    return [
+        FailedRecording.of(recording) if isinstance(recording, ApiError) else answer(recording)
+        for recording in recordings
+    ]
 
 
-async def _work(
+async def _calibration(
     service: Service, request: Request, deadline: Deadline, words: Vocabulary, preset: str
 ) -> tuple[int, Work]:
-    """How much there is to do, and what does it."""
-    if _kind(request, (MULTIPART, JSON)) == MULTIPART:
+    """How many recordings or rows there are, and the work of the job."""
+    if _content_type(request, (MULTIPART, JSON)) == MULTIPART:
         upload = await _received(receive_multipart(request, service.limits), deadline)
         work: Work = partial(service.calibrate, upload=upload, words=words, preset=preset)
         return len(upload.recordings), work
@@ -246,23 +226,23 @@ async def _work(
     return len(rows), partial(service.calibrate_batch, batch=batch, words=words, preset=preset)
 
 
-async def _received(receiving: Any, deadline: Deadline) -> Any:
+async def _received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
     try:
         return await asyncio.wait_for(receiving, deadline.left)
     except TimeoutError:
-        raise deadline.refusal() from None
+        raise deadline.error() from None
     except ClientDisconnect:
-        raise Refusal(
+        raise ApiError(
             400, "disconnected", "the client went away before the request ended"
         ) from None
 
 
-def _kind(request: Request, known: tuple[str, ...]) -> str:
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given not in known:
-        raise Refusal(
+def _content_type(request: Request, known: tuple[str, ...]) -> str:
+    value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if value not in known:
+        raise ApiError(
             415,
             "unsupported_type",
-            f"the body is {given[:80] or 'of no stated type'}; wanted is {' or '.join(known)}",
+            f"the body is {value[:80] or 'of no stated type'}; send {' or '.join(known)}",
         )
-    return given
+    return value

@@ -1,4 +1,4 @@
-"""The service without its addresses: what it is made of, and how it answers and calibrates."""
+"""The service behind the routes: encoder, sites, threads and jobs, and how they answer a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,128 +20,139 @@ from prism_audio.errors import InputError
 from prism_audio.io.runtime import usable_cores
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve.access import Access
-from prism_audio.serve.admission import Admission
-from prism_audio.serve.answers import failed
-from prism_audio.serve.calibrator import calibrated
-from prism_audio.serve.hearing import Deadline, EmbeddedRecording, hear
+from prism_audio.serve.byte_pipe import BytePipe
+from prism_audio.serve.calibration_process import run_calibration
+from prism_audio.serve.concurrency import ConcurrencyLimit, Deadline
+from prism_audio.serve.embed_recording import EmbeddedRecording, embed_recording
+from prism_audio.serve.embedding_queue import PATIENT, URGENT, EmbeddingQueue, SharedEncoder
+from prism_audio.serve.errors import ApiError, all_failed
 from prism_audio.serve.jobs import Job, Jobs
+from prism_audio.serve.label_vectors import LabelVectors, parse_labels, relabel
 from prism_audio.serve.metrics import Metrics
-from prism_audio.serve.pipe import Pipe
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.recording_schemas import FailedRecording
 from prism_audio.serve.settings import DEFAULT_LABELS, ServiceSettings
+from prism_audio.serve.site_schemas import CalibrationResult
 from prism_audio.serve.sites import Site, Sites, name_of
-from prism_audio.serve.tower import PATIENT, URGENT, SharedEncoder, Tower
 from prism_audio.serve.uploads import Recording, Upload
-from prism_audio.serve.words import LabelVectors
 
 # Recordings of one request that are decoded at once: more would let a large one push others back.
 AT_ONCE = 2
 
 
 class Service:
-    """All that outlives a request.
+    """Everything that outlives a request.
 
     Attributes
     ----------
     urgent, patient : SharedEncoder
-        For requests, and for calibrations.
-    pipes : set of Pipe
-        What live streams are fed through; ended when the service stops.
+        The encoder for requests, and for calibrations.
+    requests, streams : ConcurrencyLimit
+        Slots for requests and for live streams.
+    pipes : set of BytePipe
+        The samples of live streams; ended when the service stops.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings, self.limits = settings, settings.limits
         adapters = [Adapter.load(path) for path in settings.adapters]
-        self.encoder = _encoder(settings, adapters)
+        self.encoder = _load_encoder(settings, adapters)
         for path, adapter in zip(settings.adapters, adapters, strict=True):
             refuse_other_encoder(adapter, self.encoder.fingerprint, self.encoder.id, str(path))
-        self.words = LabelVectors(self.encoder, PromptSet.load(settings.prompts))
-        given = [
+        self.label_vectors = LabelVectors(self.encoder, PromptSet.load(settings.prompts))
+        initial = [
             Site(name_of(path), a) for path, a in zip(settings.adapters, adapters, strict=True)
         ]
-        _refuse_twins(settings.adapters, given)
-        self.sites = Sites(given or [self._zero_shot()], self.encoder, settings.store)
-        self.access, self.metrics = Access(settings), Metrics()
-        self.admission = Admission(self.limits.requests, "requests are being answered")
-        self.streams = Admission(self.limits.live, "live streams are open")
-        self.pipes: set[Pipe] = set()
-        self.jobs = Jobs(self.limits.jobs)
+        _refuse_same_name(settings.adapters, initial)
+        self.sites = Sites(initial or [self._zero_shot_site()], self.encoder, settings.store)
+        self.requests = ConcurrencyLimit(self.limits.requests, "requests are being answered")
+        self.streams = ConcurrencyLimit(self.limits.live, "live streams are open")
+        self.pipes: set[BytePipe] = set()
+        self.metrics = Metrics()
+        self.jobs = Jobs(
+            self.limits.jobs, lambda job: self.metrics.jobs.labels(job.site, job.state).inc()
+        )
 
     def start(self) -> None:
         """Start the threads; needs a running event loop."""
-        # Products here are small and many threads make them: each on its own core is faster, and a
-        # fork beside a product on several cores can hang OpenBLAS for ever.
+        # Many threads make small products here: one core each is faster, and a fork beside a
+        # product on several cores can hang OpenBLAS for ever.
         threadpool_limits(1, user_api="blas")
-        self.tower = Tower(self.encoder)
-        self.urgent = SharedEncoder(self.tower, URGENT)
-        self.patient = SharedEncoder(self.tower, PATIENT)
+        self.queue = EmbeddingQueue(self.encoder)
+        self.urgent = SharedEncoder(self.queue, URGENT)
+        self.patient = SharedEncoder(self.queue, PATIENT)
         # More than cores: while one waits for the encoder the others decode for its next batch.
         self._decoders = ThreadPoolExecutor(8 * usable_cores(), thread_name_prefix="decode")
         self._background = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="calibrate")
         self.jobs.start()
+        self._watch()
 
-    async def drained(self) -> None:
-        """Let nobody in any more, and wait until all that was accepted is done."""
-        self.admission.stopping = self.streams.stopping = True
+    async def drain(self) -> None:
+        """Refuse new requests, and wait until all that was accepted is done."""
+        self.requests.stopping = self.streams.stopping = True
         for pipe in self.pipes:
             pipe.end()
-        await self.admission.all_left()
-        await self.streams.all_left()
-        await self.jobs.all_done()
+        await self.requests.wait_idle()
+        await self.streams.wait_idle()
+        await self.jobs.wait_idle()
 
     async def close(self) -> None:
         """End the threads."""
         await self.jobs.close()
-        self.words.close()
+        self.label_vectors.close()
         for pool in (self._decoders, self._background):
             pool.shutdown(cancel_futures=True)
-        self.tower.close()
+        self.queue.close()
 
-    async def hear(
-        self, recordings: Sequence[Recording], deadline: Deadline, *, each_window: bool = False
-    ) -> list[EmbeddedRecording | Refusal]:
-        """Each recording heard, or why it could not be; in their order."""
+    async def labeller(self, site: Site, labels: str | None, deadline: Deadline) -> Labeller:
+        """The labeller of a site, with other labels where a client sent some."""
+        if labels is None:
+            return site.labeller
+        names = parse_labels(labels, self.limits)
+        prompts = self.label_vectors.prompts_of(site.adapter)
+        words = await self.label_vectors.compute(names, prompts, deadline)
+        return Labeller(relabel(site.adapter, words))
+
+    async def embed(
+        self, recordings: Sequence[Recording], deadline: Deadline
+    ) -> list[EmbeddedRecording | ApiError]:
+        """Embed recordings: each with its embedding, or with the error; in their order."""
         work = partial(
-            hear,
-            encoder=self.urgent,
-            longest=self.limits.seconds,
-            deadline=deadline,
-            each_window=each_window,
+            embed_recording, encoder=self.urgent, longest=self.limits.seconds, deadline=deadline
         )
         return await self._each(recordings, work, self._decoders, lambda: None)
 
     async def calibrate(
         self, job: Job, upload: Upload, words: Vocabulary, preset: str
-    ) -> dict[str, Any]:
+    ) -> CalibrationResult:
         """The work of a job whose recordings were uploaded."""
+        work = partial(
+            embed_recording,
+            encoder=self.patient,
+            longest=self.limits.seconds,
+            deadline=Deadline(math.inf),
+        )
         try:
             job.begin("reading")
-            work = partial(
-                hear,
-                encoder=self.patient,
-                longest=self.limits.seconds,
-                deadline=Deadline(math.inf),
-            )
-            heard = await self._each(upload.recordings, work, self._background, job.step)
+            results = await self._each(upload.recordings, work, self._background, job.step)
         finally:
             upload.close()
-        sounds = [sound for sound in heard if isinstance(sound, EmbeddedRecording)]
-        bad = [refusal for refusal in heard if isinstance(refusal, Refusal)]
-        if not sounds:
-            raise all_bad(bad)
+        recordings = [result for result in results if isinstance(result, EmbeddedRecording)]
+        errors = [result for result in results if isinstance(result, ApiError)]
+        if not recordings:
+            raise all_failed(errors)
         batch = Batch(
-            np.stack([sound.embedding for sound in sounds]),
-            [sound.file for sound in sounds],
-            np.zeros(len(sounds)),
-            np.array([sound.seconds for sound in sounds]),
+            np.stack([recording.embedding for recording in recordings]),
+            [recording.file for recording in recordings],
+            np.zeros(len(recordings)),
+            np.array([recording.seconds for recording in recordings]),
             "clip",
             self.encoder.id,
             self.encoder.fingerprint,
         )
-        return await self.calibrate_batch(job, batch, words, preset, bad)
+        return await self.calibrate_batch(job, batch, words, preset, errors)
 
     async def calibrate_batch(
         self,
@@ -150,26 +160,26 @@ class Service:
         batch: Batch,
         words: Vocabulary,
         preset: str,
-        skipped: Sequence[Refusal] = (),
-    ) -> dict[str, Any]:
+        errors: Sequence[ApiError] = (),
+    ) -> CalibrationResult:
         """The work of a job from its embeddings on."""
         job.begin("calibrating")
         # A calibration that is given up may still write there.
         with tempfile.TemporaryDirectory(
             prefix="prism-calibration-", ignore_cleanup_errors=True
         ) as folder:
-            adapter, result = await calibrated(
+            adapter, report = await run_calibration(
                 batch, words, place=job.site, preset=preset, folder=Path(folder)
             )
         job.begin("storing")
         site = Site(job.site, adapter)
         await asyncio.to_thread(self.sites.put, site)
-        return {
-            "site": site.describe(self.encoder),
-            "clips": len(batch),
-            "skipped": [failed(refusal) for refusal in skipped],
-            **result,
-        }
+        return CalibrationResult(
+            site=site.summary(self.encoder),
+            clips=len(batch),
+            skipped=[FailedRecording.of(error) for error in errors],
+            **dict(report),
+        )
 
     async def _each(
         self,
@@ -177,18 +187,18 @@ class Service:
         work: Callable[[Recording], EmbeddedRecording],
         threads: ThreadPoolExecutor,
         step: Callable[[], None],
-    ) -> list[EmbeddedRecording | Refusal]:
+    ) -> list[EmbeddedRecording | ApiError]:
         loop = asyncio.get_running_loop()
         turn = asyncio.Semaphore(AT_ONCE)
 
-        async def one(recording: Recording) -> EmbeddedRecording | Refusal:
+        async def one(recording: Recording) -> EmbeddedRecording | ApiError:
             async with turn:
                 try:
                     return await loop.run_in_executor(threads, work, recording)
-                except Refusal as refusal:
-                    if refusal.file is None:  # the request is to blame, not the recording
+                except ApiError as error:
+                    if error.file is None:  # the request is to blame, not the recording
                         raise
-                    return refusal
+                    return error
                 finally:
                     step()
 
@@ -196,41 +206,40 @@ class Service:
         results = await asyncio.gather(*map(one, recordings), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException) and not (
-                isinstance(result, Refusal) and result.file is not None
+                isinstance(result, ApiError) and result.file is not None
             ):
                 raise result
         return results  # type: ignore[return-value]
 
-    def _zero_shot(self) -> Site:
+    def _watch(self) -> None:
+        metrics, queue = self.metrics, self.queue
+        for name, about, value in (
+            ("prism_requests_inside", "Requests being answered.", lambda: self.requests.active),
+            ("prism_windows_waiting", "Windows waiting for the encoder.", lambda: queue.waiting),
+            ("prism_jobs_waiting", "Calibrations that wait or run.", lambda: self.jobs.waiting),
+            ("prism_sites", "Sites known.", lambda: len(self.sites)),
+        ):
+            metrics.watch_gauge(name, about, value)
+        metrics.watch_counter("prism_windows", "Windows embedded.", lambda: queue.windows)
+        metrics.watch_counter("prism_batches", "Batches embedded.", lambda: queue.batches)
+
+    def _zero_shot_site(self) -> Site:
         labels = read_labels(self.settings.labels or DEFAULT_LABELS)
-        words = self.words.vocabulary(labels, self.words.prompts(None))
-        return Site("default", words.adapter(), made=False)
+        words = self.label_vectors.vocabulary(labels, self.label_vectors.prompts(None))
+        return Site("default", words.adapter(), calibrated=False)
 
 
-def all_bad(refusals: Sequence[Refusal]) -> Refusal:
-    """The answer where not one recording could be used."""
-    first = refusals[0]
-    if len(refusals) == 1:
-        return first
-    return Refusal(
-        422,
-        first.code,
-        f"none of the {len(refusals)} recordings can be used; the first, {first.file}: {first}",
-        file=first.file,
-    )
-
-
-def _encoder(settings: ServiceSettings, adapters: Sequence[Adapter]) -> Encoder:
+def _load_encoder(settings: ServiceSettings, adapters: Sequence[Adapter]) -> Encoder:
     if settings.encoder is not None and not isinstance(settings.encoder, str):
         return settings.encoder
     name = settings.encoder or next((a.encoder for a in adapters if a.encoder), DEFAULT)
     return load_encoder(name)
 
 
-def _refuse_twins(paths: Sequence[Path], sites: Sequence[Site]) -> None:
+def _refuse_same_name(paths: Sequence[Path], sites: Sequence[Site]) -> None:
     seen: dict[str, Path] = {}
     for path, site in zip(paths, sites, strict=True):
-        if (twin := seen.setdefault(site.name, path)) is not path:
+        if (first := seen.setdefault(site.name, path)) is not path:
             raise InputError(
-                f"{twin} and {path} would both be the site {site.name!r}; rename one of the files"
+                f"{first} and {path} would both be the site {site.name!r}; rename one of the files"
             )

@@ -1,7 +1,7 @@
-"""The places a service knows, side by side.
+"""Sites: the places a service knows, each with its adapter.
 
-A site never changes: a calibration puts a new one in its place, by one assignment, and whoever
-began with the old one ends with it. On the disk it is the same: one file each, replaced whole.
+A site never changes: a calibration replaces it by one assignment, and a request that began with the
+old one ends with it. On the disk it is the same: one file each, replaced whole.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.errors import ApiError
+from prism_audio.serve.site_schemas import EncoderSummary, SiteSummary, Verdict
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST = 200
+VERDICTS: tuple[Verdict, ...] = ("adapted", "shrunk", "zero-shot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,47 +37,54 @@ class Site:
     Attributes
     ----------
     name : str
-        As clients say it.
+        Its name in requests.
     adapter : Adapter
         What labels its sounds.
-    made : bool
+    calibrated : bool
         Whether the adapter was calibrated; otherwise it is plain zero-shot.
     """
 
     name: str
     adapter: Adapter
-    made: bool = True
+    calibrated: bool = True
+
+    @cached_property
+    def labeller(self) -> Labeller:
+        """What labels its sounds; made once."""
+        return Labeller(self.adapter)
 
     @property
-    def verdict(self) -> str:
-        """``adapted``, ``shrunk`` or ``zero-shot``; ``none`` where nothing was calibrated."""
-        said = self.adapter.facts.verdict
-        return said if self.made and said in ("adapted", "shrunk", "zero-shot") else "none"
+    def verdict(self) -> Verdict:
+        """The verdict of its calibration; ``none`` where there was none."""
+        for known in VERDICTS:
+            if self.calibrated and self.adapter.facts.verdict == known:
+                return known
+        return "none"
 
-    def describe(self, encoder: Encoder) -> dict[str, Any]:
-        """What clients are told of it."""
-        facts = self.adapter.facts if self.made else Facts()
-        return {
-            "name": self.name,
-            "encoder": {
-                "id": encoder.id,
-                "rate": encoder.rate,
-                "window": encoder.window,
-                "hop": encoder.hop,
-                "dim": encoder.dim,
-            },
-            "labels": list(self.adapter.labels),
-            "verdict": self.verdict,
-            "reasons": list(facts.reasons),
-            "weight": None if facts.weight is None else round(facts.weight, 4),
-            "clips": facts.N,
-            "date": _iso(facts.date),
-        }
+    def summary(self, encoder: Encoder) -> SiteSummary:
+        """The site as clients see it."""
+        facts = self.adapter.facts if self.calibrated else Facts()
+        return SiteSummary(
+            name=self.name,
+            encoder=EncoderSummary(
+                id=encoder.id,
+                rate=encoder.rate,
+                window=encoder.window,
+                hop=encoder.hop,
+                dim=encoder.dim,
+            ),
+            labels=list(self.adapter.labels),
+            verdict=self.verdict,
+            reasons=list(facts.reasons),
+            weight=None if facts.weight is None else round(facts.weight, 4),
+            clips=facts.N,
+            date=_iso(facts.date),
+        )
 
     def file(self) -> bytes:
         """The adapter as the bytes of its file."""
-        if not self.made:
-            raise Refusal(
+        if not self.calibrated:
+            raise ApiError(
                 404,
                 "no_adapter",
                 f"the site {self.name!r} is plain zero-shot and has no adapter yet; calibrate it",
@@ -88,7 +98,7 @@ class Sites:
 
     Parameters
     ----------
-    given : list of Site
+    initial : list of Site
         The first is used where a client names none, and cannot be removed.
     encoder : Encoder
         What all of them were made for.
@@ -101,11 +111,11 @@ class Sites:
         What the operator should know of the store.
     """
 
-    def __init__(self, given: list[Site], encoder: Encoder, store: Path | None = None) -> None:
-        self.default = given[0].name
+    def __init__(self, initial: list[Site], encoder: Encoder, store: Path | None = None) -> None:
+        self.default = initial[0].name
         self.notes: list[str] = []
         self._encoder, self._store = encoder, store
-        self._sites = {site.name: site for site in given}
+        self._sites = {site.name: site for site in initial}
         self._writing = threading.Lock()
         if store is not None:
             self._read(store)
@@ -120,18 +130,18 @@ class Sites:
         """The site of that name, or the default one."""
         site = self._sites.get(name or self.default)
         if site is None:
-            raise Refusal(
+            raise ApiError(
                 404,
                 "unknown_site",
                 f"there is no site {name!r}; known are {', '.join(list(self._sites)[:20])}",
             )
         return site
 
-    def room_for(self, name: str) -> None:
-        """Refuse a name that cannot be one, or one site too many."""
+    def check_room(self, name: str) -> None:
+        """Refuse an invalid name, or one site too many."""
         check_name(name)
         if name not in self._sites and len(self._sites) >= MOST:
-            raise Refusal(
+            raise ApiError(
                 409, "too_many_sites", f"there are {MOST} sites, the most; remove one first"
             )
 
@@ -144,11 +154,11 @@ class Sites:
             self._sites = {**self._sites, site.name: site}
 
     def remove(self, name: str) -> None:
-        """Forget a site, on the disk too."""
+        """Remove a site, on the disk too."""
         with self._writing:
             self.get(name)
             if name == self.default:
-                raise Refusal(409, "default_site", f"{name!r} is the default site and stays")
+                raise ApiError(409, "default_site", f"{name!r} is the default site and stays")
             if self._store is not None:
                 with suppress(FileNotFoundError):
                     (self._store / f"{name}.safetensors").unlink()
@@ -181,9 +191,9 @@ class Sites:
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be the name of a site, and so of its file."""
+    """Refuse what cannot name a site, and so its file."""
     if not re.fullmatch(NAME, name, re.ASCII):
-        raise Refusal(
+        raise ApiError(
             422,
             "bad_site_name",
             f"{name[:80]!r} cannot name a site; wanted are 1 to 64 of a-z, 0-9, '-' and '_', "
@@ -197,9 +207,9 @@ def name_of(path: Path) -> str:
     return name or "site"
 
 
-def _iso(date: Any) -> str | None:
+def _iso(date: str) -> str | None:
     try:
         when = datetime.strptime(date, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     return when.isoformat()

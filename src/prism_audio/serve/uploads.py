@@ -23,7 +23,7 @@ from starlette.requests import Request
 from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
 
 FIELD = "files"
@@ -79,7 +79,7 @@ class Upload:
 
 
 async def receive_multipart(request: Request, limits: Limits) -> Upload:
-    """The files of a form, or a :class:`Refusal` that says what is wrong with it."""
+    """The files of a form, or a :class:`ApiError` that says what is wrong with it."""
     _, options = parse_options_header(request.headers.get("content-type"))
     parts = _Parts(limits)
     try:
@@ -94,13 +94,13 @@ async def receive_multipart(request: Request, limits: Limits) -> Upload:
 
         body = await _spooled(chunks())
     except FormParserError as error:
-        raise Refusal(400, "bad_multipart", f"the form cannot be read: {error}") from None
+        raise ApiError(400, "bad_multipart", f"the form cannot be read: {error}") from None
     if not parts.complete:
         body.close()
-        raise Refusal(400, "bad_multipart", "the form breaks off before its end; send it again")
+        raise ApiError(400, "bad_multipart", "the form breaks off before its end; send it again")
     if not parts.found:
         body.close()
-        raise Refusal(
+        raise ApiError(
             422, "no_files", f"the form holds no recording; send one or more as {FIELD!r}"
         )
     return Upload(body, [Recording(body, *part) for part in parts.found])
@@ -128,7 +128,7 @@ async def receive_raw(request: Request, limits: Limits) -> Body:
 
 
 async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    too_large = Refusal(
+    too_large = ApiError(
         413,
         "too_large",
         f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
@@ -217,20 +217,20 @@ class _Parts:
         _, options = parse_options_header(self._disposition)
         field = options.get(b"name", b"").decode("utf-8", "replace")
         if field != FIELD:
-            raise Refusal(
+            raise ApiError(
                 422,
                 "unknown_field",
                 f"the form has a part called {field[:60]!r}; recordings go into {FIELD!r}, "
                 "and everything else into the address",
             )
         if len(self.found) >= self._limits.files:
-            raise Refusal(
+            raise ApiError(
                 413,
                 "too_many_files",
                 f"the request holds more than {self._limits.files} recordings; send fewer at a time",
             )
         if not options.get(b"filename"):
-            raise Refusal(
+            raise ApiError(
                 422,
                 "no_files",
                 f"a part {FIELD!r} of the form is no file; with curl, write -F {FIELD}=@street.wav",

@@ -19,9 +19,8 @@ def open_table(path: str | os.PathLike[str]) -> RowTable:
         return open_matrix(folder)
     pieces: list[RowReader] = []
     for shard, places in Store.open(folder).current_rows():
-        kind, shape, offset = shard.layout["embeddings"]
-        dtype = np.dtype(np.float32 if kind == "F32" else np.float64)
-        flat = FlatRows(shard.path, dtype, offset, (shape[0], shape[1]))
+        _, shape, offset = shard.header.tensors["embeddings"]
+        flat = FlatRows(shard.path, np.dtype(np.float32), offset, shape)
         if len(places) == shape[0]:
             pieces.append(flat)
         elif len(places):

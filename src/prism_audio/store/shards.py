@@ -1,34 +1,50 @@
-"""One shard: a safetensors file with some embeddings and an account of the files they came from.
+"""One shard of a store: a safetensors file with embeddings and a list of the files they came from.
 
-A shard is written once, whole, and never changed: its bytes go to a temporary name, to the disk,
-and only then to the name a reader looks for. So it is there entirely or not at all, whenever the
-process dies. What a shard tells about its files, failed ones included, lies in its header.
+A shard is written once, whole, and never changed. It carries a hash of all it holds, and is checked
+before it is used: a damaged shard is a :class:`DamagedShard`, and ``prism embed`` replaces it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save
 
-from prism_audio.errors import PrismError
+from prism_audio.errors import PrismError, StoreError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.safe_tensors import (
+    MAX_HEADER,
+    TensorFileError,
+    TensorHeader,
+    dump,
+    parse_json,
+    read_header,
+)
 from prism_audio.io.types import Float32
 
-_DTYPES = {"F32": np.float32, "F64": np.float64}
+_LAYOUT = {"embeddings": (np.float32, 2), "start": (np.float64, 1), "end": (np.float64, 1)}
+# Room in a header for what is not the list of files.
+_HEADER_REST = 2**14
 
 
-class StoreError(PrismError):
-    """A store that cannot be read or added to; the message says why and what to do."""
+class DamagedShard(StoreError):
+    """A file that is not the shard that was written, or is no shard at all."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        super().__init__(
+            f"{path} is not a whole shard ({reason}); run 'prism embed' again: its recordings will "
+            "be embedded again"
+        )
+        self.path, self.reason = path, str(reason)
 
 
 class Entry(NamedTuple):
-    """What a shard tells of one file.
+    """The record of one file in a shard.
 
     Attributes
     ----------
@@ -39,7 +55,7 @@ class Entry(NamedTuple):
     sha256 : str
         Of its content; empty where it could not be embedded.
     rows : int
-        How many rows of the shard are its own; they follow those of the entry before.
+        How many rows of the shard belong to it; they follow those of the entry before.
     reason : str
         Why it could not be embedded; empty where it was.
     """
@@ -52,26 +68,29 @@ class Entry(NamedTuple):
     reason: str = ""
 
 
+_ENTRY_TYPES = (str, int, int, str, int, str)
+
+
 @dataclass(frozen=True)
 class Shard:
-    """A shard on disk whose header has been read; its arrays are mapped when asked for."""
+    """A shard on disk that has passed all checks; its arrays are mapped when asked for."""
 
-    path: Path
+    header: TensorHeader
     settings: dict[str, Any]
     entries: list[Entry]
-    layout: dict[str, tuple[str, tuple[int, ...], int]]
+    has_hash: bool
 
     @property
-    def rows(self) -> int:
-        """How many rows it holds."""
-        return self.layout["embeddings"][1][0]
+    def path(self) -> Path:
+        return self.header.path
 
     def array(self, name: str) -> NDArray[Any]:
         """``embeddings`` (n, d), ``start`` or ``end`` (n,), read from the disk as it is used."""
-        dtype, shape, offset = self.layout[name]
-        if not shape[0]:
-            return np.empty(shape, _DTYPES[dtype])
-        return np.memmap(self.path, _DTYPES[dtype], "r", offset, shape)
+        _, shape, offset = self.header.tensors[name]
+        dtype: Any = _LAYOUT[name][0]
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        return np.memmap(self.path, dtype, "r", offset, shape)
 
 
 def write_shard(
@@ -83,40 +102,73 @@ def write_shard(
     end: NDArray[np.float64],
 ) -> None:
     """Write a shard under ``path``, entirely or not at all."""
-    # One key only: safetensors writes several in no fixed order, and equal shards must be equal
-    # bytes. JSON in ASCII, because a file name need not be valid UTF-8.
+    # JSON in ASCII, because a file name need not be valid UTF-8.
     about = {"settings": settings, "entries": [list(entry) for entry in entries]}
     arrays: dict[str, NDArray[Any]] = {"embeddings": embeddings, "start": start, "end": end}
-    write_file(path, save(arrays, metadata={"prism": json.dumps(about)}))
+    write_file(path, dump(arrays, {"prism": json.dumps(about)}))
+
+
+def fitting(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """The entries in groups, of which each fits into the header of one shard."""
+    group: list[Entry] = []
+    room = MAX_HEADER - _HEADER_REST
+    for entry in entries:
+        # The list of files is JSON within JSON.
+        size = len(json.dumps(json.dumps(entry)))
+        if size > room and group:
+            yield group
+            group, room = [], MAX_HEADER - _HEADER_REST
+        group.append(entry)
+        room -= size
+    yield group
 
 
 def read_shard(path: Path) -> Shard:
-    """Read a shard's header and check that all its bytes are there."""
+    """Read and check a shard.
+
+    Raises
+    ------
+    DamagedShard
+        If the file is not as it was written.
+    StoreError
+        If it cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 0 < length < path.stat().st_size:
-                raise ValueError("its header is cut short")
-            header = json.loads(file.read(length))
-        about = json.loads(header.pop("__metadata__")["prism"])
-        begin = 8 + length
-        layout = {
-            name: (tensor["dtype"], tuple(tensor["shape"]), begin + tensor["data_offsets"][0])
-            for name, tensor in header.items()
-        }
-        size = begin + max(tensor["data_offsets"][1] for tensor in header.values())
-        if path.stat().st_size != size:
-            raise ValueError(f"it has {path.stat().st_size} bytes, its header promises {size}")
-        shard = Shard(path, about["settings"], [Entry(*one) for one in about["entries"]], layout)
-        rows = sum(entry.rows for entry in shard.entries)
-        if any(layout[name][1][0] != rows for name in ("embeddings", "start", "end")):
-            raise ValueError("its rows do not match its files")
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise StoreError(
-            f"{path} is not a whole shard ({error}); delete this one file and run "
-            "'prism embed' again: only its recordings will be embedded anew"
-        ) from error
-    return shard
+        header = read_header(path)
+        about = parse_json(header.metadata.get("prism", "null"))
+        if not isinstance(about, dict) or not isinstance(about.get("settings"), dict):
+            raise TensorFileError("it is a safetensors file of another kind")
+        entries = _entries(about.get("entries"))
+        _check_layout(header, sum(entry.rows for entry in entries))
+        intact = header.is_intact()
+        if intact is False:
+            raise TensorFileError("its content does not fit its hash")
+    except TensorFileError as error:
+        raise DamagedShard(path, error) from None
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+    return Shard(header, about["settings"], entries, intact is not None)
+
+
+def _entries(values: Any) -> list[Entry]:
+    if not isinstance(values, list):
+        raise TensorFileError("it has no list of files")
+    for value in values:
+        if not isinstance(value, list) or tuple(map(type, value)) != _ENTRY_TYPES or value[4] < 0:
+            raise TensorFileError("its list of files cannot be read")
+    return [Entry(*value) for value in values]
+
+
+def _check_layout(header: TensorHeader, rows: int) -> None:
+    """Refuse other arrays than those of a shard with so many rows."""
+    if header.tensors.keys() != _LAYOUT.keys():
+        raise TensorFileError("its arrays are not those of a shard")
+    for name, (dtype, dimensions) in _LAYOUT.items():
+        tensor = header.tensors[name]
+        if tensor.dtype != dtype or len(tensor.shape) != dimensions:
+            raise TensorFileError(f"{name} is no array of {dimensions} dimensions")
+        if tensor.shape[0] != rows:
+            raise TensorFileError("its rows do not match its files")
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -1,15 +1,17 @@
-"""Embeddings of a folder of any size on disk.
+"""The store: embeddings of a folder of recordings, on disk.
 
 A store is a folder: ``store.json`` says which encoder filled it and what a row stands for, and
-numbered shards hold the rows. Shards are only ever added. What a later shard tells of a file
-replaces what an earlier one told, so a recording that changed leaves its old row behind and readers
-do not see it. :mod:`prism_audio.store.update` fills a store.
+numbered shards hold the rows. Shards are only ever added. The record of a file in a later shard
+replaces that in an earlier one: the old row of a recording that has changed stays on the disk, but
+readers do not see it. :mod:`prism_audio.store.update` fills a store.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.encoders.protocol import Encoder
+from prism_audio.errors import PrismWarning, StoreError
+from prism_audio.io.safe_tensors import MAX_HEADER, parse_json
 from prism_audio.io.types import Float32
-from prism_audio.store.shards import Entry, Shard, StoreError, read_shard
+from prism_audio.store.shards import DamagedShard, Entry, Shard, read_shard
 
 SCHEMA = 1
 SETTINGS_FILE = "store.json"
+SHARD_NAME = re.compile(r"shard-(\d{8,})\.safetensors")
+_TYPES: dict[str, Any] = {
+    "encoder": str,
+    "fingerprint": str,
+    "dim": int,
+    "rate": int,
+    "window": float,
+    "hop": float,
+    "row": str,
+}
 
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """All that decides what a row is; the rows of one store share it.
+    """What a row of a store is; all rows of one store share it.
 
     Attributes
     ----------
@@ -36,13 +50,13 @@ class StoreSettings:
     dim : int
         Width of a row.
     rate : int
-        Sampling rate in Hz at which the encoder heard the sound.
+        Sampling rate in Hz of the sound that the encoder takes.
     window, hop : float
         Its windows in seconds.
     row : str
         What a row stands for: ``clip`` or ``window``.
     schema : int
-        Version of the form of the files.
+        Version of the file format.
     """
 
     encoder: str = field(compare=False)  # the fingerprint decides; a model may have two names
@@ -68,23 +82,25 @@ class StoreSettings:
         )
 
     @classmethod
-    def read(cls, found: dict[str, Any], where: Path) -> StoreSettings:
+    def read(cls, document: dict[str, Any], where: Path) -> StoreSettings:
         """The settings as they were written; refuses those of another version."""
-        schema = found.get("schema")
+        schema = document.get("schema")
         if schema != SCHEMA:
             raise StoreError(
                 f"{where} has form {schema}, this version of PRISM reads form {SCHEMA}; use the "
                 "version that wrote it, or embed the recordings into a new folder"
             )
-        try:
-            return cls(**{name: found[name] for name in cls.__dataclass_fields__})
-        except KeyError as error:
-            raise StoreError(
-                f"{where} does not say its {error}; embed the recordings into a new folder"
-            ) from error
+        for name, kind in _TYPES.items():
+            value: Any = document.get(name)
+            allowed = (str,) if kind is str else (int, kind)
+            if type(value) not in allowed or (kind is not str and not 0 < value < math.inf):
+                raise StoreError(
+                    f"{where} does not say its {name!r}; embed the recordings into a new folder"
+                )
+        return cls(**{name: document[name] for name in _TYPES})
 
     def differences(self, other: StoreSettings) -> list[str]:
-        """Where two settings differ, in words: ``row: window, not clip``."""
+        """Where two settings differ, as text: ``row: window, not clip``."""
         mine, theirs = asdict(self), asdict(other)
         return [
             f"{name}: {mine[name]}, not {theirs[name]}"
@@ -113,7 +129,7 @@ class Store:
     def __init__(self, path: Path, settings: StoreSettings, shards: list[Shard]) -> None:
         self.path, self.settings = path, settings
         self._shards = shards
-        # Later shards overwrite earlier ones: the last word on a file is the one that counts.
+        # Later shards overwrite earlier ones: the last record of a file counts.
         last = {entry.path: i for i, shard in enumerate(shards) for entry in shard.entries}
         self._current = [
             [last[entry.path] == i for entry in shard.entries] for i, shard in enumerate(shards)
@@ -121,8 +137,18 @@ class Store:
         self.files: dict[str, Entry] = {entry.path: entry for entry in self._entries()}
 
     @classmethod
-    def open(cls, path: str | Path) -> Store:
-        """Open a store for reading; only headers are read.
+    def open(
+        cls, path: str | Path, on_damage: Callable[[DamagedShard], None] | None = None
+    ) -> Store:
+        """Open a store for reading. Every shard is read once, to compare it with its hash.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        on_damage : callable, optional
+            Called with the error of every damaged shard, which is then left out; by
+            default the error is raised.
 
         Raises
         ------
@@ -131,14 +157,22 @@ class Store:
         """
         folder = Path(path)
         settings = read_settings(folder)
-        shards = [read_shard(file) for file in shard_files(folder)]
-        for shard in shards:
-            found = StoreSettings.read(shard.settings, shard.path)
-            if found != settings:
-                raise StoreError(
-                    f"{shard.path} does not belong to this store ("
-                    f"{'; '.join(found.differences(settings))}); move it elsewhere"
-                )
+        shards = []
+        for file in shard_files(folder):
+            try:
+                shards.append(_read_own_shard(file, settings))
+            except DamagedShard as error:
+                if on_damage is None:
+                    raise
+                on_damage(error)
+        unhashed = sum(not shard.has_hash for shard in shards)
+        if unhashed:
+            warnings.warn(
+                f"{folder}: {unhashed} of {len(shards)} shards were written by an older version "
+                "without a hash; damage to their numbers would not be noticed",
+                PrismWarning,
+                stacklevel=2,
+            )
         return cls(folder, settings, shards)
 
     def __len__(self) -> int:
@@ -174,7 +208,7 @@ class Store:
         return np.concatenate([nothing, *self])
 
     def current_rows(self) -> Iterator[tuple[Shard, NDArray[np.intp]]]:
-        """Every shard with the places of those of its rows that still count."""
+        """Every shard with the positions of those of its rows that are still valid."""
         for shard, current in zip(self._shards, self._current, strict=True):
             counts = [entry.rows for entry in shard.entries]
             yield shard, np.flatnonzero(np.repeat(current, counts))
@@ -192,16 +226,31 @@ class Store:
                 yield array
 
 
+def _read_own_shard(file: Path, settings: StoreSettings) -> Shard:
+    """A shard of a store with these settings."""
+    shard = read_shard(file)
+    own = StoreSettings.read(shard.settings, file)
+    if own != settings:
+        raise StoreError(
+            f"{file} does not belong to this store ({'; '.join(own.differences(settings))}); move "
+            "it elsewhere"
+        )
+    if shard.header.tensors["embeddings"].shape[1] != settings.dim:
+        raise DamagedShard(file, f"its rows do not have {settings.dim} numbers")
+    return shard
+
+
 def read_settings(folder: Path) -> StoreSettings:
     """The settings of the store in ``folder``."""
     return StoreSettings.read(read_description(folder), folder / SETTINGS_FILE)
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """What ``store.json`` says: the settings, and the folder whose recordings it holds."""
+    """The content of ``store.json``: the settings, and the folder whose recordings it holds."""
     file = folder / SETTINGS_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as handle:
+            document = parse_json(handle.read(MAX_HEADER))
     except FileNotFoundError:
         raise StoreError(
             f"{folder} holds no embeddings (there is no {SETTINGS_FILE}); make them with "
@@ -209,11 +258,11 @@ def read_description(folder: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {file}: {error}; embed into a new folder") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict) or not isinstance(document.get("source", ""), str):
         raise StoreError(f"{file} is not the description of a store; embed into a new folder")
-    return found
+    return document
 
 
 def shard_files(folder: Path) -> list[Path]:
     """The shards in the order in which they were written."""
-    return sorted(folder.glob("shard-*.safetensors"))
+    return sorted(file for file in folder.iterdir() if SHARD_NAME.fullmatch(file.name))

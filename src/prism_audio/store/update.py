@@ -1,8 +1,9 @@
 """Bring a store up to date with a folder: embed what is new or changed, and nothing else.
 
-A recording counts as done if size and time of change are those on record; if only the time differs,
-its content decides, by hash. What failed before is tried again, after everything else, so that
-earlier failures do not shift the groups in which new recordings are embedded.
+A recording is done if its size and time of change are those on record; if only the time differs, the
+hash of its content decides. What failed before is tried again, after everything else, so that earlier
+failures do not shift the groups in which new recordings are embedded. The recordings of a damaged
+shard are embedded again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from prism_audio.store.writer import StoreWriter
 
 
 class Progress(Protocol):
-    """Who wants to watch a run."""
+    """An observer of a run."""
 
     def begin(self, files: int, size: int) -> None:
         """So many files of so many bytes are to be done."""
@@ -39,7 +40,7 @@ class Progress(Protocol):
 
 
 class Embedding(Protocol):
-    """A way from files to results, as ``embed_files`` is one."""
+    """A function that embeds files, such as ``embed_files``."""
 
     def __call__(
         self,
@@ -56,7 +57,7 @@ class Embedding(Protocol):
 
 
 class Silent:
-    """The progress that nobody watches."""
+    """An observer that does nothing."""
 
     def begin(self, files: int, size: int) -> None: ...
 
@@ -67,7 +68,7 @@ class Silent:
 
 @dataclass
 class Report:
-    """What a run did: counts of files, seconds of sound, and the failures.
+    """The outcome of a run: counts of files, seconds of sound, and the failures.
 
     Attributes
     ----------
@@ -79,6 +80,8 @@ class Report:
         Sound embedded now.
     failures : list of Failure
         Files that could not be embedded, this time or again.
+    damaged : list of str
+        Shards that were damaged and are replaced now, in words.
     """
 
     found: int = 0
@@ -87,6 +90,7 @@ class Report:
     kept: int = 0
     seconds: float = 0.0
     failures: list[Failure] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
 
 
 def update_store(
@@ -132,7 +136,7 @@ def update_store(
     if not files and not report.failures:
         raise nothing_found(folder)
     with StoreWriter(Path(out), StoreSettings.of(encoder, row), folder) as writer:
-        known = writer.store.files
+        known, report.damaged = writer.store.files, writer.damaged
         state = {path: _stamp(path, path.relative_to(folder).as_posix()) for path in files}
         fresh, again = [], []
         for path, stamp in state.items():
@@ -188,7 +192,7 @@ def _append(
             report.embedded += 1
             report.seconds += result.seconds
         progress.file(max(0, stamp.size))
-    # A file that fails as it failed before is no news, and must not grow the store at every run.
+    # A file that fails again for the same reason must not make the store grow at every run.
     if any(writer.store.files.get(entry.path) != entry for entry in entries):
         writer.append(entries, np.concatenate(rows), np.concatenate(start), np.concatenate(end))
 

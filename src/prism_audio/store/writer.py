@@ -1,4 +1,4 @@
-"""The one process that may add to a store."""
+"""Add to a store: one process at a time, and what is written is whole."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.errors import StoreError
 from prism_audio.io.atomic import TEMPORARY
 from prism_audio.io.locks import Locked, exclusive
 from prism_audio.io.types import Float32
-from prism_audio.store.shards import Entry, StoreError, write_file, write_shard
+from prism_audio.store.shards import DamagedShard, Entry, fitting, write_file, write_shard
 from prism_audio.store.store import (
     SETTINGS_FILE,
     Store,
@@ -46,13 +47,16 @@ class StoreWriter:
     Attributes
     ----------
     store : Store
-        What was there when writing began.
+        The store as it was when writing began.
+    damaged : list of str
+        Shards that were damaged, each with what was done about it.
     """
 
     store: Store
 
     def __init__(self, path: Path, settings: StoreSettings, source: Path) -> None:
         self.path, self.settings, self.source = path, settings, source.resolve()
+        self.damaged: list[str] = []
         self._lock = ExitStack()
         self._number = 0
 
@@ -73,9 +77,9 @@ class StoreWriter:
             for leftover in self.path.glob(f".*{TEMPORARY}"):
                 leftover.unlink(missing_ok=True)
             self._agree()
-            self.store = Store.open(self.path)
+            self.store = Store.open(self.path, self._put_aside)
             written = shard_files(self.path)
-            self._number = int(written[-1].stem.partition("-")[2]) if written else 0
+            self._number = int(written[-1].stem.removeprefix("shard-")) if written else 0
             self._lock = held.pop_all()
         return self
 
@@ -89,17 +93,36 @@ class StoreWriter:
         start: NDArray[np.float64],
         end: NDArray[np.float64],
     ) -> None:
-        """Add a shard; when this returns it is on the disk for good."""
-        self._number += 1
-        path = self.path / f"shard-{self._number:08d}.safetensors"
-        write_shard(path, asdict(self.settings), entries, embeddings, start, end)
+        """Add a shard, or several if the list of files is long; on return they are on the disk."""
+        first = 0
+        for group in fitting(entries):
+            self._number += 1
+            path = self.path / f"shard-{self._number:08d}.safetensors"
+            last = first + sum(entry.rows for entry in group)
+            rows = slice(first, last)
+            write_shard(
+                path, asdict(self.settings), group, embeddings[rows], start[rows], end[rows]
+            )
+            first = last
+
+    def _put_aside(self, error: DamagedShard) -> None:
+        """Rename a damaged shard, so that readers do not see it and its recordings are done again."""
+        name = error.path.name
+        try:
+            error.path.replace(error.path.with_name(f"damaged-{name}"))
+        except OSError as denied:
+            raise StoreError(f"cannot rename {error.path}: {denied.strerror or denied}") from None
+        self.damaged.append(
+            f"{name} was damaged ({error.reason}); it is now called damaged-{name}, and its "
+            "recordings are embedded again"
+        )
 
     def _agree(self) -> None:
-        """Settle with ``store.json`` that these rows belong into this folder."""
+        """Check against ``store.json``, or write it, that these rows belong into this folder."""
         if (self.path / SETTINGS_FILE).exists():
-            found = read_description(self.path)
-            self._refuse_other_settings(StoreSettings.read(found, self.path / SETTINGS_FILE))
-            source = Path(found.get("source", self.source))
+            description = read_description(self.path)
+            self._refuse_other_settings(StoreSettings.read(description, self.path / SETTINGS_FILE))
+            source = Path(description.get("source", self.source))
             if source == self.source:
                 return
             # A folder that is gone was moved; one that is still there is another folder.

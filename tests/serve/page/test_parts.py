@@ -15,7 +15,7 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 import soundfile as sf
 from playwright.sync_api import Page
 
-from prism_audio.labelling.events import Heard, events
+from prism_audio.labelling.events import LabelledWindow, events
 
 
 def run(page: Page, module: str, body: str, value: Any = None) -> Any:
@@ -63,7 +63,7 @@ def test_stretches_are_the_events_of_the_command_line(page: Page) -> None:
     ]
     windows = [{**window, "label": str(window["label"])} for window in windows]
     got = run(page, "timeline", "return m.stretches(x, 'label')", windows)
-    wanted = list(events(Heard(**window) for window in windows))
+    wanted = list(events(LabelledWindow(**window) for window in windows))
     assert [(one["label"], one["windows"]) for one in got] == [(e.label, e.windows) for e in wanted]
     for one, event in zip(got, wanted, strict=True):
         assert (one["start"], one["end"], one["score"]) == pytest.approx(
@@ -102,7 +102,9 @@ def test_csv_survives_odd_names(page: Page) -> None:
     [
         ("dog bark,  siren ,siren\nrain;", ["dog bark", "siren", "rain"]),
         (" , ,\n", []),
+        ('"door, shut", say ""no""; rain', ["door, shut", 'say ""no""', "rain"]),
+        ('"a ""b"""', ['a "b"']),
     ],
 )
 def test_labels_are_read(page: Page, text: str, labels: list[str]) -> None:
-    assert run(page, "labels", "return m.parseLabels(x)", text) == labels
+    assert run(page, "label_text", "return m.parseLabels(x)", text) == labels

@@ -46,7 +46,7 @@ class Variant(ParameterMethod):
     origin = "Algorithm 1 of the PRISM paper, changed on purpose"
     kind = Kind.OURS
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:  # noqa: ARG002
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
         """Labels of the batch; a chain of maps has no compiled form for later clips."""
         start = unit_rows(np.asarray(E, np.float64))
         text = unit_rows(np.asarray(T, np.float64))

@@ -15,19 +15,29 @@ export class ServiceError extends Error {
   }
 }
 
-/** The address of a part of the service with its parameters; empty ones are left out. */
+/**
+ * The address of a part of the service with its parameters; empty ones are left out.
+ *
+ * It is relative to the page, so that the service can live below any path of a proxy.
+ */
 export function address(path, parameters = {}) {
+  const relative = path.replace(/^\//, "");
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== null && value !== undefined && value !== "") query.set(name, value);
   }
   const text = query.toString();
-  return text ? `${path}${path.includes("?") ? "&" : "?"}${text}` : path;
+  return text ? `${relative}?${text}` : relative;
 }
 
-/** The same for WebSocket and server-sent events, which cannot send headers. */
-export const addressWithToken = (path, parameters = {}) =>
-  address(path, { ...parameters, token: remembered() });
+/** A WebSocket; the token travels as a subprotocol, since a browser sets no headers on one. */
+export function openSocket(path, parameters) {
+  const url = new URL(address(path, parameters), document.baseURI);
+  url.protocol = url.protocol.replace("http", "ws");
+  const token = remembered();
+  const coded = token && btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return new WebSocket(url, token ? ["prism", `bearer.${coded}`] : ["prism"]);
+}
 
 /**
  * Send a request and give the response.
@@ -67,7 +77,7 @@ async function newToken(wrong) {
 
 async function reach(path, options) {
   try {
-    return await fetch(path, options);
+    return await fetch(address(path), options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServiceError(
@@ -79,9 +89,8 @@ async function reach(path, options) {
 
 async function refusal(response) {
   const body = await response.json().catch(() => null);
-  const told = body?.error;
-  const message = told?.message ?? `The service answered ${response.status} ${response.statusText}`.trim();
-  return new ServiceError(told?.code ?? `http_${response.status}`, message, response.status, body);
+  const message = body?.detail ?? `The service answered ${response.status} ${response.statusText}`.trim();
+  return new ServiceError(body?.code ?? `http_${response.status}`, message, response.status, body);
 }
 
 export function pause(milliseconds, signal) {

@@ -3,13 +3,14 @@
 import { address, postJson, ServiceError } from "./api.js";
 import { bytes } from "./dom.js";
 import { formOf, inGroups, tooLarge } from "./groups.js";
+import { labelText } from "./label_text.js";
 import { store } from "./store.js";
 
 /** Errors that no other file would escape: the line, the token, the labels, the site. */
 const concernsAll = (error) =>
   !(error instanceof ServiceError) ||
   [0, 401, 403, 404, 503].includes(error.status) ||
-  ([400, 422].includes(error.status) && !error.body?.error?.file);
+  ([400, 422].includes(error.status) && !error.body?.file);
 
 /**
  * Tells "run" when its state changes: `{ busy, done, total, waiting, stopped, error }`; `waiting` is
@@ -87,7 +88,7 @@ class Classifier extends EventTarget {
 
   async #run() {
     const abort = (this.#abort = new AbortController());
-    const question = { site: store.site?.name, labels: store.typed?.join(","), timeline: true };
+    const question = { site: store.site?.name, labels: store.typed && labelText(store.typed), timeline: true };
     const send = (group) => this.#send(group, question, abort.signal);
     const failed = (group, error) => this.#failed(group, error, send);
     this.#tell({ busy: true });

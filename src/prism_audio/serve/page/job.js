@@ -1,7 +1,8 @@
 // A calibration: what is sent, and following the job until its end.
 
-import { address, addressWithToken, getJson, pause, postJson, ServiceError } from "./api.js";
+import { address, getJson, pause, postJson, request, ServiceError } from "./api.js";
 import { formOf, inGroups } from "./groups.js";
+import { labelText } from "./label_text.js";
 import { store } from "./store.js";
 
 /**
@@ -12,7 +13,7 @@ import { store } from "./store.js";
 export async function calibrate(clips, site, labels, told, signal) {
   const bytes = clips.reduce((sum, clip) => sum + clip.file.size, 0);
   const fits = clips.length <= store.limits.files && bytes < 0.95 * store.limits.bytes;
-  const path = address("/v1/calibrate", { site, labels: labels.join(",") });
+  const path = address("/v1/calibrate", { site, labels: labelText(labels) });
   const onWait = () => told({ text: "The service is busy; waiting for a place …", sending: true });
   told({ text: "Sending the recordings …", sending: true });
   const job = fits
@@ -24,7 +25,7 @@ export async function calibrate(clips, site, labels, told, signal) {
       });
   const done = await follow(job, told);
   if (done.state === "failed")
-    throw new ServiceError(done.error?.code, done.error?.message ?? "The calibration failed.");
+    throw new ServiceError(done.error?.code, done.error?.detail ?? "The calibration failed.");
   return done.result ?? (await getJson(job.url)).result;
 }
 
@@ -69,28 +70,40 @@ function describe(job, told) {
   });
 }
 
-/** Follow by server-sent events; where the line is lost for good, ask from time to time. */
-function follow(job, told) {
-  return new Promise((resolve, reject) => {
-    const source = new EventSource(addressWithToken(job.events));
-    const over = (event) => {
-      source.close();
-      resolve(JSON.parse(event.data));
-    };
-    source.addEventListener("progress", (event) => describe(JSON.parse(event.data), told));
-    source.addEventListener("done", over);
-    source.addEventListener("failed", over);
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) ask(job, told).then(resolve, reject);
-    });
-  });
+/** Follow the events of a job until its end; where the line breaks, ask from time to time. */
+async function follow(job, told) {
+  for (;;) {
+    try {
+      const response = await request(job.events);
+      for await (const present of events(response.body)) {
+        if (ended(present)) return present;
+        describe(present, told);
+      }
+    } catch (error) {
+      if (error instanceof ServiceError && error.status) throw error;
+    }
+    await pause(1000);
+    const present = await getJson(job.url);
+    if (ended(present)) return present;
+    describe(present, told);
+  }
 }
 
-async function ask(job, told) {
+const ended = ({ state }) => ["done", "failed", "cancelled"].includes(state);
+
+/** The data of server-sent events; `EventSource` cannot show a token. */
+async function* events(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
   for (;;) {
-    const present = await getJson(job.url);
-    if (present.state === "done" || present.state === "failed") return present;
-    describe(present, told);
-    await pause(1000);
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    const blocks = text.split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const data = block.split("\n").find((line) => line.startsWith("data: "));
+      if (data) yield JSON.parse(data.slice(6));
+    }
   }
 }

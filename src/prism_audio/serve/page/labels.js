@@ -2,15 +2,10 @@
 
 import { classifier } from "./classifier.js";
 import { $, debounce, plural, say, sentence } from "./dom.js";
+import { labelText, parseLabels } from "./label_text.js";
 import { store } from "./store.js";
 
 const REST = 700;
-
-/** Labels of a text with commas or line breaks between, each once. */
-export function parseLabels(text) {
-  const parts = text.split(/[,\n;]+/).map((part) => part.trim().replace(/\s+/g, " "));
-  return [...new Set(parts.filter(Boolean))];
-}
 
 let typing = false;
 
@@ -32,7 +27,7 @@ function describe() {
 }
 
 function show() {
-  $("labels").value = store.labels.join(", ");
+  $("labels").value = labelText(store.labels);
   describe();
 }
 

@@ -1,8 +1,9 @@
 // The microphone, labelled as it is heard: now, and the last seconds on two tracks.
 
-import { addressWithToken } from "./api.js";
+import { openSocket } from "./api.js";
 import { colourLabels, tag } from "./colour.js";
 import { $, canvasOf, clock, el, oncePerFrame, say, sentence } from "./dom.js";
+import { labelText } from "./label_text.js";
 import { openMicrophone } from "./microphone.js";
 import { drawPeaks } from "./plot.js";
 import { peaks } from "./sound.js";
@@ -41,14 +42,12 @@ class Session {
     this.adapted = !["none", "zero-shot"].includes(store.site?.verdict);
     const question = {
       site: store.site?.name,
-      labels: store.typed?.join(","),
+      labels: store.typed && labelText(store.typed),
       rate: this.rate,
       format: "f32le",
       channels: 1,
     };
-    const url = new URL(addressWithToken("/v1/live", question), location.href);
-    url.protocol = url.protocol.replace("http", "ws");
-    this.socket = new WebSocket(url);
+    this.socket = openSocket("/v1/live", question);
     this.socket.binaryType = "arraybuffer";
     // What was heard while the line opened comes first, so that both count from the same moment.
     this.socket.onopen = () => this.pieces.forEach((piece) => this.socket.send(piece));
@@ -88,7 +87,7 @@ class Session {
 
   #told(message) {
     if (message.type === "error")
-      return end(message.error?.message ?? message.message ?? "The service cannot label this.");
+      return end(message.message ?? "The service cannot label this.");
     if (message.type === "ready") return this.#ready(message);
     if (message.type !== "window") return;
     this.windows.push(message);

@@ -23,7 +23,7 @@ export async function openMicrophone(heard) {
     if (context.state !== "closed") context.close();
   };
   try {
-    await context.audioWorklet.addModule("/page/worklet.js");
+    await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
     const node = new AudioWorkletNode(context, "pieces", { numberOfOutputs: 0 });
     node.port.onmessage = (event) => heard(event.data);
     context.createMediaStreamSource(stream).connect(node);

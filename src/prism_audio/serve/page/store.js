@@ -82,13 +82,13 @@ class Store extends EventTarget {
 
   /** Labels typed by hand; null or the site's own: those of the site. */
   setLabels(labels) {
-    const before = String(this.labels);
+    const before = JSON.stringify(this.labels);
     this.typed = this.#notOwn(labels);
-    if (String(this.labels) !== before) this.tell("labels", this.labels);
+    if (JSON.stringify(this.labels) !== before) this.tell("labels", this.labels);
   }
 
   #notOwn(labels) {
-    return labels?.length && String(labels) !== String(this.site?.labels) ? labels : null;
+    return labels?.length && JSON.stringify(labels) !== JSON.stringify(this.site?.labels) ? labels : null;
   }
 
   get labels() {

@@ -1,4 +1,4 @@
-"""The encoder, shared: windows of many requests meet in one batch.
+"""Embedding queue: windows of many requests share the batches of one encoder.
 
 A thread takes whatever waits, up to a batch, so batches grow by themselves under load and a lone
 request never waits for company. What is urgent (a request, a stream) goes before what is not (a
@@ -34,8 +34,8 @@ class _Ticket:
     features: Future[Float32] = field(compare=False)
 
 
-class Tower:
-    """Threads that embed what is handed in.
+class EmbeddingQueue:
+    """Threads that embed windows in batches.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Tower:
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
-            threading.Thread(target=self._work, name=f"tower-{i}", daemon=True)
+            threading.Thread(target=self._work, name=f"embed-{i}", daemon=True)
             for i in range(threads or usable_cores())
         ]
         for thread in self._threads:
@@ -69,7 +69,7 @@ class Tower:
         ticket = _Ticket(priority, next(self._numbers), windows, Future())
         with self._changed:
             if self._closed:
-                raise RuntimeError("the tower is closed")
+                raise RuntimeError("the embedding queue is closed")
             heapq.heappush(self._waiting, ticket)
             self._changed.notify()
         return ticket.features.result()
@@ -113,24 +113,24 @@ class Tower:
 
 
 class SharedEncoder:
-    """An encoder like the one behind the tower, whose windows are embedded together with others'."""
+    """An encoder whose windows are embedded together with those of other requests."""
 
-    def __init__(self, tower: Tower, priority: int) -> None:
-        inner = tower.encoder
+    def __init__(self, queue: EmbeddingQueue, priority: int) -> None:
+        inner = queue.encoder
         self.id, self.fingerprint, self.dim = inner.id, inner.fingerprint, inner.dim
         self.rate, self.window, self.hop = inner.rate, inner.window, inner.hop
-        self._tower, self._priority = tower, priority
+        self._queue, self._priority = queue, priority
         if (pad := getattr(inner, "pad", None)) is not None:
             self.pad = pad
 
     def embed_windows(self, windows: Float32) -> Float32:
         """Features of the windows."""
-        return self._tower.embed(windows, self._priority)
+        return self._queue.embed(windows, self._priority)
 
     def pool(self, features: Float32, weights: Float32) -> Float32:
         """One unit vector for the features of a recording."""
-        return self._tower.encoder.pool(features, weights)
+        return self._queue.encoder.pool(features, weights)
 
     def embed_text(self, texts: Sequence[str]) -> Float32:
         """Unit rows of texts."""
-        return self._tower.encoder.embed_text(texts)
+        return self._queue.encoder.embed_text(texts)

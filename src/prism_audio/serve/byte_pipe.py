@@ -1,31 +1,31 @@
-"""Bytes from the event loop to a thread."""
+"""A pipe for bytes from the event loop to a thread."""
 
 from __future__ import annotations
 
 import threading
 
 
-class Pipe:
+class BytePipe:
     """Bytes from the event loop to a thread, which reads them like a file."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._ended = False
         self._changed = threading.Condition()
 
     @property
     def full(self) -> bool:
         """Whether the writer should wait."""
-        return len(self._held) >= self._most
+        return len(self._buffer) >= self._most
 
     def write(self, data: bytes) -> None:
         with self._changed:
-            self._held += data
+            self._buffer += data
             self._changed.notify()
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Close the pipe for writing."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -33,8 +33,8 @@ class Pipe:
     def read(self, count: int = -1) -> bytes:
         """Up to ``count`` bytes, as soon as there are any; none at the end."""
         with self._changed:
-            while not self._held and not self._ended:
+            while not self._buffer and not self._ended:
                 self._changed.wait()
-            data = bytes(self._held[:count])
-            del self._held[:count]
+            data = bytes(self._buffer[:count])
+            del self._buffer[:count]
             return data

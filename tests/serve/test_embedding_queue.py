@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from prism_audio.serve.tower import PATIENT, URGENT, SharedEncoder, Tower
+from prism_audio.serve.embedding_queue import PATIENT, URGENT, EmbeddingQueue, SharedEncoder
 from tests.helpers.bands import BandEncoder
 
 
@@ -41,72 +41,72 @@ def encoder():
 
 
 @pytest.fixture
-def tower(encoder):
-    made = Tower(encoder, threads=1)
+def queue(encoder):
+    made = EmbeddingQueue(encoder, threads=1)
     yield made
     encoder.go.set()
     made.close()
 
 
-def held(tower, encoder, threads, *asked):
-    """Keep the tower busy, hand in what is asked for one after the other, then let it go."""
-    busy = threads.submit(tower.embed, windows(0, 1), URGENT)
+def held(queue, encoder, threads, *asked):
+    """Keep the queue busy, hand in what is asked for one after the other, then let it go."""
+    busy = threads.submit(queue.embed, windows(0, 1), URGENT)
     assert encoder.entered.wait(10)
     futures = []
     for value, priority in asked:
-        futures.append(threads.submit(tower.embed, windows(value), priority))
-        while tower.waiting < 2 * len(futures):
+        futures.append(threads.submit(queue.embed, windows(value), priority))
+        while queue.waiting < 2 * len(futures):
             pass
     encoder.go.set()
     busy.result()
     return futures
 
 
-def test_what_waits_is_embedded_together_and_as_if_alone(tower, encoder):
+def test_what_waits_is_embedded_together_and_as_if_alone(queue, encoder):
     with ThreadPoolExecutor(8) as threads:
-        futures = held(tower, encoder, threads, (1, URGENT), (2, URGENT), (3, URGENT))
+        futures = held(queue, encoder, threads, (1, URGENT), (2, URGENT), (3, URGENT))
         for value, future in zip((1, 2, 3), futures, strict=True):
             alone = BandEncoder().embed_windows(windows(value))
             assert np.array_equal(future.result(), alone)
     assert [len(batch) for batch in encoder.batches] == [1, 6]
-    assert (tower.windows, tower.batches) == (7, 2)
+    assert (queue.windows, queue.batches) == (7, 2)
 
 
-def test_what_is_urgent_goes_first(tower, encoder):
+def test_what_is_urgent_goes_first(queue, encoder):
     with ThreadPoolExecutor(8) as threads:
-        futures = held(tower, encoder, threads, (1, PATIENT), (2, URGENT), (3, PATIENT))
+        futures = held(queue, encoder, threads, (1, PATIENT), (2, URGENT), (3, PATIENT))
         for future in futures:
             future.result()
     assert encoder.batches[1].tolist() == [2, 2, 1, 1, 3, 3]
 
 
-def test_a_batch_is_bounded(tower, encoder):
+def test_a_batch_is_bounded(queue, encoder):
     with ThreadPoolExecutor(70) as threads:
-        futures = held(tower, encoder, threads, *((1, URGENT) for _ in range(60)))
+        futures = held(queue, encoder, threads, *((1, URGENT) for _ in range(60)))
         for future in futures:
             future.result()
     assert [len(batch) for batch in encoder.batches] == [1, 64, 56]  # 32 s of half a second
 
 
-def test_a_failure_reaches_those_it_concerns_and_ends_nothing(tower, encoder):
+def test_a_failure_reaches_those_it_concerns_and_ends_nothing(queue, encoder):
     encoder.go.set()
     with pytest.raises(RuntimeError, match="nine"):
-        tower.embed(windows(9), URGENT)
-    assert len(tower.embed(windows(1), URGENT)) == 2
+        queue.embed(windows(9), URGENT)
+    assert len(queue.embed(windows(1), URGENT)) == 2
 
 
-def test_closing_answers_what_waits_and_refuses_the_rest(tower, encoder):
+def test_closing_answers_what_waits_and_refuses_the_rest(queue, encoder):
     with ThreadPoolExecutor(4) as threads:
-        futures = held(tower, encoder, threads, (1, URGENT))
-        tower.close()
+        futures = held(queue, encoder, threads, (1, URGENT))
+        queue.close()
         assert len(futures[0].result()) == 2
     with pytest.raises(RuntimeError, match="closed"):
-        tower.embed(windows(1), URGENT)
+        queue.embed(windows(1), URGENT)
 
 
-def test_the_shared_encoder_is_one(tower, encoder):
+def test_the_shared_encoder_is_one(queue, encoder):
     encoder.go.set()
-    shared = SharedEncoder(tower, URGENT)
+    shared = SharedEncoder(queue, URGENT)
     assert (shared.id, shared.dim, shared.fingerprint) == ("bands", 16, encoder.fingerprint)
     rows = shared.embed_windows(windows(1))
     weights = np.ones(2, np.float32)

@@ -1,8 +1,8 @@
-"""A calibration in a process of its own: ``python -m prism_audio.serve.calibrator FOLDER``.
+"""Run a calibration in a process of its own: ``python -m prism_audio.serve.calibration_process DIR``.
 
-It is given low priority and one core, so that requests do not feel it, and a fault in it is not one
-of the service. The folder holds ``batch.npz`` and ``request.json``; ``adapter.safetensors`` and
-``result.json`` are put beside them. Exit code 2 and a line on standard output tell what is wrong.
+It has low priority and one core, so that requests stay fast, and a crash in it does not end the
+service. The folder holds ``batch.npz`` and ``request.json``; the process adds
+``adapter.safetensors`` and ``report.json``. On an error it exits with 2 and prints one line.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from prism_audio.errors import PrismError
 from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.calibration import calibrate_place
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
+from prism_audio.serve.calibration_report import calibration_report
+from prism_audio.serve.site_schemas import CalibrationReport
 
-# Requests go before it, but it is not to starve: a quarter of a core is left to it under full load.
+# Under full load of requests this leaves it a quarter of a core.
 NICE = 5
 
 
@@ -42,21 +44,21 @@ class Request:
     prompts_fingerprint: str
 
 
-async def calibrated(
+async def run_calibration(
     batch: Batch, words: Vocabulary, *, place: str, preset: str, folder: Path
-) -> tuple[Adapter, dict[str, Any]]:
-    """The adapter of a batch and what it changed, found by a process that works in ``folder``."""
+) -> tuple[Adapter, CalibrationReport]:
+    """Calibrate on a batch in a process that works in ``folder``: the adapter and its report."""
     request = request_of(batch, words, place, preset)
 
-    def run() -> tuple[Adapter, dict[str, Any]]:
+    def run() -> tuple[Adapter, CalibrationReport]:
         write(folder, batch, words, request)
-        _run(folder)
+        _run_process(folder)
         return read(folder)
 
     return await asyncio.to_thread(run)
 
 
-def _run(folder: Path) -> None:
+def _run_process(folder: Path) -> None:
     """Start the process and wait for its end."""
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     # Not by the event loop: uvloop forks, and OpenBLAS then takes its threads down under whoever
@@ -101,18 +103,15 @@ def write(folder: Path, batch: Batch, words: Vocabulary, request: Request) -> No
     (folder / "request.json").write_text(json.dumps(asdict(request)))
 
 
-def read(folder: Path) -> tuple[Adapter, dict[str, Any]]:
+def read(folder: Path) -> tuple[Adapter, CalibrationReport]:
     """What a finished calibration left in a folder."""
     adapter = Adapter.load(folder / "adapter.safetensors")
-    result: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return adapter, result
+    report = CalibrationReport.model_validate_json((folder / "report.json").read_bytes())
+    return adapter, report
 
 
 def work(folder: Path) -> None:
     """Calibrate what the folder holds."""
-    from prism_audio.labelling.calibration import calibrate_place
-    from prism_audio.serve.outcome import outcome
-
     request = Request(**json.loads((folder / "request.json").read_text()))
     with np.load(folder / "batch.npz", allow_pickle=False) as arrays:
         batch = Batch(
@@ -134,7 +133,7 @@ def work(folder: Path) -> None:
         )
     adapter = calibrate_place(batch, words, place=request.place, preset=request.preset)
     adapter.save(folder / "adapter.safetensors")
-    (folder / "result.json").write_text(json.dumps(outcome(batch, adapter)))
+    (folder / "report.json").write_text(calibration_report(batch, adapter).model_dump_json())
 
 
 if __name__ == "__main__":

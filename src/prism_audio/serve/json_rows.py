@@ -1,7 +1,7 @@
-"""Embeddings that a client brings as JSON, read row by row.
+"""Read embeddings from JSON, row by row.
 
-One call on a long text would keep Python's lock, and so every other request, for seconds; a row takes
-microseconds. So exactly ``{"embeddings": [[...], ...]}`` is understood.
+Parsing a long text in one call would keep Python's lock, and so stop every other request, for
+seconds; a row takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` is understood.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from prism_audio.io.types import Float32
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
 from prism_audio.serve.uploads import Body
 
@@ -31,43 +31,41 @@ def read_rows(body: Body, dim: int, limits: Limits) -> Float32:
     try:
         text = body.read_at(0, body.size).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        _refuse(f"the body is not UTF-8 ({error.reason})")
+        _raise(f"the body is not UTF-8 ({error.reason})")
     opening = _OPENING.match(text)
     if opening is None:
-        _refuse("the body does not begin so")
+        _raise("the body does not begin so")
     rows: list[Float32] = []
     at = opening.end()
     while True:
         if len(rows) == limits.rows:
-            raise Refusal(413, "too_many_rows", f"more than {limits.rows} embeddings; send fewer")
+            raise ApiError(413, "too_many_rows", f"more than {limits.rows} embeddings; send fewer")
         row, at = _row(text, at, dim, len(rows))
         rows.append(row)
         if (comma := _NEXT.match(text, at)) is None:
             break
         at = comma.end()
     if _CLOSING.match(text, at) is None:
-        _refuse(f"after row {len(rows) - 1} it does not go on so")
+        _raise(f"after row {len(rows) - 1} it does not go on so")
     return np.stack(rows)
 
 
 def _row(text: str, at: int, dim: int, number: int) -> tuple[Float32, int]:
     end = text.find("]", at, at + dim * _NUMBER) + 1
     if not end:
-        _refuse(f"row {number} has no end where {dim} numbers would have one")
+        _raise(f"row {number} has no end where {dim} numbers would have one")
     try:
         values = json.loads(text[at:end])
     except (ValueError, RecursionError):
-        _refuse(f"row {number} is no list of numbers")
+        _raise(f"row {number} is no list of numbers")
     if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
-        _refuse(f"row {number} is no list of numbers")
+        _raise(f"row {number} is no list of numbers")
     if len(values) != dim:
-        _refuse(f"row {number} has {len(values)} numbers, and this encoder's rows have {dim}")
+        _raise(f"row {number} has {len(values)} numbers, and this encoder's rows have {dim}")
     if not all(abs(value) <= LARGEST for value in values):
-        _refuse(f"row {number} holds a number that is not between -{LARGEST:g} and {LARGEST:g}")
+        _raise(f"row {number} holds a number that is not between -{LARGEST:g} and {LARGEST:g}")
     return np.array(values, np.float32), end
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise Refusal(
-        422, "bad_embeddings", f'{reason}; wanted is {{"embeddings": [[...], [...], ...]}}'
-    )
+def _raise(reason: str) -> NoReturn:
+    raise ApiError(422, "bad_embeddings", f'{reason}; send {{"embeddings": [[...], [...], ...]}}')

@@ -1,4 +1,4 @@
-"""Run the service until it is told to stop, and then until what it accepted is done."""
+"""Run the service with uvicorn; a signal ends it after all accepted work is done."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MESSAGE_BYTES = 2**20
 
 
 class Server(uvicorn.Server):
-    """A server that keeps its port open while it finishes, so that new work hears 503.
+    """A server that keeps its port open while it finishes, so that new requests get 503.
 
     The first signal begins that; a second one ends it at once.
     """
@@ -47,16 +47,16 @@ class Server(uvicorn.Server):
         self._draining = self._draining or asyncio.create_task(self._finish())
 
     async def _finish(self) -> None:
-        await self.service.drained()
-        # First the port, then the connections: those that came through it still hear 503.
+        await self.service.drain()
+        # First the port, then the connections: requests on open ones still get 503.
         for server in self.servers:
             server.close()
         await asyncio.sleep(LINGER)
         self.should_exit = True
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """The port, opened; 0 takes a free one."""
+def open_port(host: str, port: int) -> socket.socket:
+    """Open the port; 0 takes a free one."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
@@ -67,7 +67,7 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def run(app: FastAPI, door: socket.socket) -> None:
+def run(app: FastAPI, listener: socket.socket) -> None:
     """Serve at an open port until a signal, and then until all accepted work is done."""
     # A recording that ends early is the client's business, not one for the operator's log.
     logging.getLogger("prism_audio.audio").setLevel(logging.ERROR)
@@ -82,4 +82,4 @@ def run(app: FastAPI, door: socket.socket) -> None:
     )
     server = Server(config)
     server.service = app.state.service
-    server.run(sockets=[door])
+    server.run(sockets=[listener])

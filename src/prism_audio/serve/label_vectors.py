@@ -1,4 +1,4 @@
-"""Labels from clients, and their text vectors: made once each, off the event loop."""
+"""Labels that clients send, and their text vectors, which are cached."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from prism_audio.errors import InputError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve.hearing import Deadline
-from prism_audio.serve.refusal import Refusal
+from prism_audio.serve.concurrency import Deadline
+from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
 
 # The sets a client may name; a path is for operators alone.
 SHIPPED_PROMPTS = ("paper", "plain")
-# Labels whose vectors are kept: 8 MB in the embedded space.
-_KEPT = 4096
+# Labels whose vectors are cached: 8 MB in the embedded space.
+CACHED = 4096
 
 
-def client_labels(text: str, limits: Limits) -> list[str]:
-    """Clean labels from a comma list; it never names a file, whatever it looks like."""
+def parse_labels(text: str, limits: Limits) -> list[str]:
+    """Labels of a comma list, checked; never the name of a file."""
     try:
         row = next(csv.reader([",".join(text.splitlines())], skipinitialspace=True), [])
         labels = read_labels(row)
@@ -45,8 +45,10 @@ def client_labels(text: str, limits: Limits) -> list[str]:
             if any(unicodedata.category(character) in ("Cc", "Cs") for character in label):
                 raise InputError(f"the label {label!r} holds characters that are not text")
     except (InputError, csv.Error) as error:
-        raise Refusal(
-            422, "bad_labels", f"{str(error).rstrip('.')}. Wanted is a comma list: dog bark, siren"
+        raise ApiError(
+            422,
+            "bad_labels",
+            f"{str(error).rstrip('.')}. Send a comma list such as: dog bark, siren",
         ) from None
     return labels
 
@@ -60,23 +62,23 @@ class LabelVectors:
     def __init__(self, encoder: Encoder, prompts: PromptSet) -> None:
         self._encoder, self._prompts = encoder, prompts
         self._shipped = {name: PromptSet.load(name) for name in SHIPPED_PROMPTS}
-        self._kept: OrderedDict[tuple[str, str], Float32] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], Float32] = OrderedDict()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="text")
 
     def prompts(self, name: str | None) -> PromptSet:
-        """The shipped set of that name, or the operator's own."""
+        """The shipped prompts of that name, or those of the service."""
         return self._shipped[name] if name else self._prompts
 
     def prompts_of(self, adapter: Adapter) -> PromptSet:
-        """The set that an adapter's labels were put into, as far as it is known here."""
+        """The prompts of an adapter where they are known here, or those of the service."""
         known = {prompts.fingerprint: prompts for prompts in self._shipped.values()}
         return known.get(adapter.prompts_fingerprint, self._prompts)
 
     def vocabulary(
         self, labels: Sequence[str], prompts: PromptSet, deadline: Deadline | None = None
     ) -> Vocabulary:
-        """The classes; waits for those vectors that are not known yet."""
+        """Labels with their vectors; computes those that are not cached."""
         rows = []
         for label in labels:
             if deadline is not None:
@@ -91,19 +93,19 @@ class LabelVectors:
             prompts.fingerprint,
         )
 
-    async def ask(
+    async def compute(
         self, labels: Sequence[str], prompts: PromptSet, deadline: Deadline
     ) -> Vocabulary:
-        """The same, without holding up the event loop."""
+        """The same on a thread, so that the event loop goes on."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(
                 self._threads, self.vocabulary, labels, prompts, deadline
             )
-        except Refusal:
+        except ApiError:
             raise
         except PrismError as error:
-            raise Refusal(422, "bad_labels", str(error)) from None
+            raise ApiError(422, "bad_labels", str(error)) from None
 
     def close(self) -> None:
         """End the threads."""
@@ -112,22 +114,21 @@ class LabelVectors:
     def _vector(self, label: str, prompts: PromptSet) -> Float32:
         key = (prompts.fingerprint, label)
         with self._lock:
-            if (kept := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                return kept
+            if (cached := self._cache.get(key)) is not None:
+                self._cache.move_to_end(key)
+                return cached
         row: Float32 = prototypes(self._encoder, [label], prompts)[0]
         with self._lock:
-            self._kept[key] = row
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._cache[key] = row
+            while len(self._cache) > CACHED:
+                self._cache.popitem(last=False)
         return row
 
 
-def reworded(adapter: Adapter, words: Vocabulary) -> Adapter:
-    """The same place with other classes: its map is kept, the text vectors are new.
+def relabel(adapter: Adapter, words: Vocabulary) -> Adapter:
+    """The same map with other classes.
 
-    How sure a score is was learnt with the old classes; the scale of it carries over, the threshold
-    does not.
+    The threshold for unknown sounds was learnt with the old classes and is left out.
     """
     facts = replace(adapter.facts, unknown_threshold=None, classes=None, surroundings=None)
     T = words.prototypes.astype(adapter.W.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import svd
 
@@ -12,48 +10,49 @@ from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import classify, summarise
 from prism_audio.labelling.labeller import UNKNOWN
 from prism_audio.model.adapter import Adapter
+from prism_audio.serve.site_schemas import CalibrationReport, ClassCount, ClipChange, View
 
 # Points that a page can draw and an eye can tell apart.
 MOST_POINTS = 2000
 
 
-def outcome(batch: Batch, adapter: Adapter) -> dict[str, Any]:
-    """Every recording before and after, and the sums of it."""
+def calibration_report(batch: Batch, adapter: Adapter) -> CalibrationReport:
+    """Every recording of a calibration before and after, and the counts of the classes."""
     rows = classify(batch, adapter)
     summary = summarise(rows)
-    number = {label: index for index, label in enumerate(adapter.labels)}
+    index = {label: number for number, label in enumerate(adapter.labels)}
     shown = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(int))
-    before, after = view(batch.embeddings[shown], adapter)
-    counted = [*adapter.labels] + [UNKNOWN] * (UNKNOWN not in number and summary.unknown > 0)
-    return {
-        "changed": summary.changed,
-        "classes": [
-            {"label": label, "before": summary.before[label], "after": summary.after[label]}
+    before, after = project(batch.embeddings[shown], adapter)
+    counted = [*adapter.labels] + [UNKNOWN] * (UNKNOWN not in index and summary.unknown > 0)
+    return CalibrationReport(
+        changed=summary.changed,
+        classes=[
+            ClassCount(label=label, before=summary.before[label], after=summary.after[label])
             for label in counted
         ],
-        "clips_table": [
-            {
-                "file": row.file,
-                "zero_shot": row.zero_shot,
-                "label": row.label,
-                "score": row.score,
-                "changed": row.best != row.zero_shot,
-            }
+        clips_table=[
+            ClipChange(
+                file=row.file,
+                zero_shot=row.zero_shot,
+                label=row.label,
+                score=row.score,
+                changed=row.best != row.zero_shot,
+            )
             for row in rows
         ],
-        "view": {
-            "before": before.tolist(),
-            "after": after.tolist(),
-            "labels": [number[rows[i].best] for i in shown],
-            "zero_shot": [number[rows[i].zero_shot] for i in shown],
-        },
-    }
+        view=View(
+            before=before.tolist(),
+            after=after.tolist(),
+            labels=[index[rows[i].best] for i in shown],
+            zero_shot=[index[rows[i].zero_shot] for i in shown],
+        ),
+    )
 
 
-def view(E: np.ndarray, adapter: Adapter) -> tuple[np.ndarray, np.ndarray]:
+def project(E: np.ndarray, adapter: Adapter) -> tuple[np.ndarray, np.ndarray]:
     """Embeddings before and after in two dimensions: the two in which they vary most afterwards.
 
-    Of both together, the first would be no more than the way from before to after.
+    In the plane of both together, the first axis would show no more than the common shift.
     """
     E = unit_rows(np.asarray(E, dtype=np.float64))
     adapted = adapter.transform(E)

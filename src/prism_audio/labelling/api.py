@@ -1,0 +1,193 @@
+"""From sound to answers in four lines of Python.
+
+>>> import prism_audio as prism
+>>> site = prism.calibrate("recordings/", labels=["dog bark", "siren"])    # doctest: +SKIP
+>>> table = prism.classify("new/", site)                                   # doctest: +SKIP
+>>> for event in prism.listen("long.wav", site): print(event.label)        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from prism_audio.errors import AudioError, InputError
+from prism_audio.io.types import Float32
+from prism_audio.labelling.batch import AnyPath, Batch
+from prism_audio.labelling.calibration import calibrate_place, estimator
+from prism_audio.labelling.classify import classify as label_rows
+from prism_audio.labelling.events import Event
+from prism_audio.labelling.listener import Listener, Pace
+from prism_audio.labelling.sources import (
+    AnyEncoder,
+    Paths,
+    as_paths,
+    find_classes,
+    read_rows,
+)
+from prism_audio.labelling.table import Table
+from prism_audio.model.adapter import Adapter
+
+
+def calibrate(
+    paths: Paths,
+    labels: str | Sequence[str],
+    *,
+    encoder: AnyEncoder = "concepts",
+    prompts: AnyPath = "paper",
+    preset: str = "default",
+    place: str | None = None,
+    windows: bool = False,
+) -> Adapter:
+    """Calibrate a place from unlabelled recordings of it.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Recordings or folders of them; or a store of ``prism embed``, or a file of embeddings.
+    labels : sequence of str, or str
+        What to listen for; as text: a comma list, or a file with a label a line.
+    encoder : str or Encoder
+        What embeds sound and text; see :func:`prism_audio.encoders.load_encoder`.
+    prompts : str or path
+        Sentences that labels are put into: ``paper``, ``plain`` or a file.
+    preset : {"default", "paper", "released"}
+        The method's parameters.
+    place : str, optional
+        A name for the adapter's card; that of the folder by default.
+    windows : bool
+        Calibrate on windows instead of whole recordings: for streams.
+
+    Returns
+    -------
+    Adapter
+        For :func:`classify`, :func:`listen`, or ``save("site.safetensors")``.
+    """
+    estimator(preset)
+    sources = as_paths(paths)
+    classes = find_classes(sources, labels=labels, encoder=encoder, prompts=prompts)
+    batch = _heard(read_rows(sources, classes, windows=windows))
+    if place is None:
+        place = Path(sources[0]).resolve().name
+    return calibrate_place(batch, classes.vocabulary, place=place, preset=preset)
+
+
+def classify(
+    paths: Paths,
+    site: Adapter | AnyPath,
+    *,
+    encoder: AnyEncoder | None = None,
+    threshold: float | None = None,
+    top: int = 0,
+    windows: bool = False,
+) -> Table:
+    """Label recordings by a calibrated place.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        As for :func:`calibrate`.
+    site : Adapter or path
+        What :func:`calibrate` gave, or a file of it.
+    encoder : str or Encoder, optional
+        By default the one that the adapter names.
+    threshold : float, optional
+        The least cosine that convinces; by default the adapter's own.
+    top : int
+        Columns for so many of the best classes.
+    windows : bool
+        A row for every window instead of one for every recording.
+
+    Returns
+    -------
+    Table
+        A row for each recording; what could not be read is in ``failures``.
+    """
+    sources = as_paths(paths)
+    classes = find_classes(sources, adapter=site, encoder=encoder)
+    batch = _heard(read_rows(sources, classes, windows=windows))
+    assert classes.adapter is not None
+    rows = label_rows(batch, classes.adapter, threshold=threshold, top=top)
+    return Table(rows, batch.failures, top)
+
+
+def listen(
+    source: AnyPath | BinaryIO | Iterable[Float32],
+    site: Adapter | AnyPath,
+    *,
+    encoder: AnyEncoder | None = None,
+    window: float | None = None,
+    hop: float | None = None,
+    confirm: int = 2,
+    threshold: float | None = None,
+    rate: int | None = None,
+) -> Iterator[Event]:
+    """Events of a recording or a stream, each when it is over.
+
+    Parameters
+    ----------
+    source : path, ``"mic"``, binary file or iterable of arrays
+        A recording; the microphone; raw 16-bit mono samples of ``rate`` Hz; or mono float32 blocks
+        at the encoder's rate.
+    site : Adapter or path
+        What :func:`calibrate` gave, or a file of it.
+    encoder : str or Encoder, optional
+        By default the one that the adapter names.
+    window, hop : float, optional
+        Seconds of sound behind an answer, and from one to the next.
+    confirm : int
+        Answers in a row that must agree before a change counts.
+    threshold : float, optional
+        The least cosine that convinces; by default the adapter's own.
+    rate : int, optional
+        Of raw samples.
+    """
+    classes = find_classes(None, adapter=site, encoder=encoder)
+    tower, adapter = classes.encoder, classes.adapter
+    assert tower is not None
+    assert adapter is not None
+    pace = Pace.for_adapter(tower, adapter, window, hop, confirm)
+    listener = Listener(tower, adapter, pace, threshold=threshold)
+    for notice in listener.hear(sound_blocks(source, tower.rate, rate=rate)):
+        if isinstance(notice, tuple) and notice[0] == "end":
+            yield notice[1]
+
+
+def sound_blocks(
+    source: AnyPath | BinaryIO | Iterable[Float32],
+    to_rate: int,
+    *,
+    rate: int | None = None,
+    form: str = "s16le",
+    channels: int = 1,
+    device: str | None = None,
+) -> Iterable[Float32]:
+    """Mono float32 blocks at ``to_rate`` from a recording, the microphone or raw samples."""
+    from prism_audio.audio.capture import microphone_blocks, pcm_blocks
+    from prism_audio.audio.decode import stream
+
+    if source == "mic":
+        return microphone_blocks(to_rate, device)
+    if isinstance(source, str | os.PathLike):
+        if not Path(source).is_file():
+            raise InputError(f"{source}: there is no such recording")
+        return stream(source, to_rate)
+    if not hasattr(source, "read"):
+        return source
+    if rate is None:
+        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
+    return pcm_blocks(cast(BinaryIO, source), rate, to_rate, form=form, channels=channels)
+
+
+def _heard(batch: Batch) -> Batch:
+    """The batch, if it has a row; a warning for what could not be read."""
+    if batch.failures:
+        file, reason = batch.failures[0]
+        message = f"{len(batch.failures)} recordings could not be read; the first: {file}: {reason}"
+        if not len(batch):
+            raise AudioError(message)
+        warnings.warn(message, stacklevel=3)
+    return batch
