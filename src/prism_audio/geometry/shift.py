@@ -95,7 +95,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     square = np.einsum("cq,cq->c", t, t)
     d_0 = -0.5 * linalg.lstsq(t, square - square.mean(), check_finite=False)[0]
     d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
-    evidence, cost = L * clips / N, len(T) / 2 * float(np.log(clips))
+    evidence, cost = L, len(T) / 2 * float(np.log(clips))
     weight = max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
     lin = product(V, t.T) * (b / variance)
     constant = np.log(shares) - (b * product(t, d[:, None])[:, 0] + b * b / 2 * square) / variance
@@ -127,7 +127,7 @@ def _fit(
         r, top = _softmax(logits)
     # Both models have the constant of their own variance; the one cloud has spread exactly q.
     own = np.einsum("iq,iq->i", z - d, z - d) / (2 * variance)
-    L = float(np.sum(top - own)) - N * q / 2 * (np.log(variance / spread) - 1)
+    L = worth * (float(np.sum(top - own)) - N * q / 2 * float(np.log(variance / spread) - 1))
     if beyond > 0:  # what the shift itself costs under its prior
         L -= float(((d - prior) ** 2).sum()) / (2 * beyond)
     return d, b, variance, prior, shares, L
