@@ -46,7 +46,7 @@ def test_it_whitens_by_the_scatter_within_classes(shape):
 
 
 def test_a_head_in_the_frame_is_one_for_the_rows_as_they_come():
-    E, T, _ = problem(200, 24, 5)
+    E, _, _ = problem(200, 24, 5)
     frame = find_frame(second_moments(InMemory(E)), E.dtype)
     rng = np.random.default_rng(0)
     H, constant = rng.standard_normal((24, 5)), rng.standard_normal(5)
@@ -56,7 +56,7 @@ def test_a_head_in_the_frame_is_one_for_the_rows_as_they_come():
 
 
 def test_deviations_of_class_means():
-    E, T, y = problem(90, 12, 4)
+    E, _, y = problem(90, 12, 4)
     frame = find_frame(second_moments(InMemory(E)), E.dtype)
     n_c = np.array([*np.bincount(y, minlength=4), 0.0])
     sums = np.array([E[y == c].sum(axis=0) for c in range(5)])

@@ -42,6 +42,11 @@ def transcription(E, T, clips):
     one = -N * q / 2 * (np.log(2 * np.pi * spread) + 1)
     L = (logsumexp(logits, axis=1).sum() - one) * clips / N
     L -= np.sum((d - b * d_0) ** 2) / (2 * v) if v else 0
+    if q > 1:  # a cloud with one long direction may be the better one
+        values = linalg.eigvalsh(np.cov(z.T, bias=True))
+        shaped = [values.mean()] * q, [values[-1]] + [values[:-1].mean()] * (q - 1)
+        round_, long = (-clips / 2 * np.sum(np.log(v)) for v in shaped)
+        L -= max(long - round_ - q / 2 * np.log(clips), 0)
     return V @ (d - b * d_0), pi, L, r
 
 

@@ -18,9 +18,10 @@ d_0 is the place at which the mixture answers as zero-shot does. The mean of N c
 sigma^2 / N, and v is how far shifts go beyond that, by the same clips: few clips shift little.
 
 One class alone also fits, with any shift. So the shift counts as far as the clips speak for classes:
-with L the log-likelihood by which the mixture beats one cloud, which has C parameters less,
+with L the log-likelihood by which the mixture beats one cloud, round or drawn out in one direction
+(whichever is likelier by the criterion of Schwarz), and C the parameters that it has more,
 
-    w = 1 - (C / 2) log N / L,    at least 0         (what the criterion of Schwarz leaves of L)
+    w = 1 - (C / 2) log N / L,    at least 0
 
 Not in the paper.
 """
@@ -39,6 +40,8 @@ ITERATIONS = 30
 RANK_TOLERANCE = 1e-6
 # Below this many clips a mean says nothing.
 FEWEST = 4
+# Rows that differ in one direction only, to this part, are no cloud.
+FLAT = 1e-9
 
 
 class Shift(NamedTuple):
@@ -130,7 +133,24 @@ def _fit(
     L = worth * (float(np.sum(top - own)) - N * q / 2 * float(np.log(variance / spread) - 1))
     if beyond > 0:  # what the shift itself costs under its prior
         L -= float(((d - prior) ** 2).sum()) / (2 * beyond)
-    return d, b, variance, prior, shares, L
+    return d, b, variance, prior, shares, L - drawn_out(z - m, clips)
+
+
+def drawn_out(x: Float64, clips: float) -> float:
+    """How much likelier one long direction makes centred rows ``x`` (N, q) than a round cloud.
+
+    Less what its q parameters cost with so many ``clips``; not below 0.
+    """
+    N, q = x.shape
+    if q < 2:
+        return 0.0
+    total = inner(x, x) / N
+    values = linalg.eigvalsh(product(x.T, x) / N, subset_by_index=(q - 1, q - 1))
+    longest, rest = float(values[0]), (total - float(values[0])) / (q - 1)
+    if rest <= FLAT * total:
+        return 0.0
+    gain = q * np.log(total / q) - np.log(longest) - (q - 1) * np.log(rest)
+    return max(float(clips * gain - q * np.log(clips)) / 2, 0.0)
 
 
 def _distances(x: Float64, t: Float64, square: Float64, b: float, r: Float64) -> float:
