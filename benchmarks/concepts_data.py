@@ -19,6 +19,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from prism_audio.audio.decode import SUFFIXES
+from prism_audio.audio.windows import encoder_windows
 from prism_audio.encoders import assets
 from prism_audio.encoders.concepts.encoder import (
     SENTENCE,
@@ -28,7 +29,6 @@ from prism_audio.encoders.concepts.encoder import (
     space,
 )
 from prism_audio.encoders.concepts.minilm import MiniLM
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AudioError
 
 DATA = Path(__file__).parent.parent / "src/prism_audio/encoders/concepts/concepts.safetensors"

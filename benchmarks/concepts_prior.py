@@ -67,7 +67,7 @@ def main() -> None:
     results = []
     print(f"{len(clips)} recordings, {len(labels)} labels\n")
     print(f"{'prior':22s} {'prompts':8s} accuracy    mrr")
-    for prompts in (PromptSet.load("plain"), PromptSet.load("paper")):
+    for prompts in (PromptSet.load("plain"), PromptSet.load("sentences")):
         T = prototypes(encoder, labels, prompts)
         for name, prior in priors.items():
             E = np.array([np.log((s + FLOOR) / (prior(origin) + FLOOR)) for origin, s in clips])

@@ -49,7 +49,7 @@ def main() -> None:
     print(f"{'tower':7s} {'prompts':8s} {'concept as':18s} top 1  top 5    mrr    nll  at")
     for tower, vectors in towers.items():
         described = {way: vectors([say(c) for c in concepts()]) for way, (say, _) in WAYS.items()}
-        for prompts in (PromptSet.load("plain"), PromptSet.load("paper")):
+        for prompts in (PromptSet.load("plain"), PromptSet.load("sentences")):
             asked = np.stack([vectors(prompts.fill(phrase)) for phrase in phrases])
             for way, (_, centred) in WAYS.items():
                 centre = described[way].mean(axis=0) if centred else 0.0

@@ -1,6 +1,6 @@
 """Zero-shot accuracy of an encoder on clean ESC-50: no adaptation, no label seen.
 
-    python benchmarks/esc50_zero_shot.py ESC50_FOLDER [--encoder concepts] [--prompts paper plain]
+    python benchmarks/esc50_zero_shot.py ESC50_FOLDER [--encoder concepts] [--prompts sentences plain]
 
 The folder holds ``esc50.csv`` (or ``meta/esc50.csv``) and ``audio/``. Prints a table and JSON.
 """
@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--encoder", default="concepts")
-    parser.add_argument("--prompts", nargs="+", default=["paper", "plain"])
+    parser.add_argument("--prompts", nargs="+", default=["sentences", "plain"])
     given = parser.parse_args()
     clips, target, fold, labels = esc50(given.folder)
     encoder = load_encoder(given.encoder)

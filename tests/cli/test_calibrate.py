@@ -24,7 +24,7 @@ def arrays(
     """A store of the recordings, its rows, and the text vectors of the labels."""
     store = tmp_path_factory.mktemp("arrays") / "store"
     assert prism("embed", sounds, "-o", store, *BANDS).returncode == 0
-    T = prototypes(BandEncoder(), read_labels(LABELS), PromptSet.load("paper"))
+    T = prototypes(BandEncoder(), read_labels(LABELS), PromptSet.load("sentences"))
     return store, Store.open(store).embeddings(), T
 
 
@@ -37,7 +37,7 @@ def test_card_of_a_folder(prism: Prism, sounds: Path, tmp_path: Path) -> None:
     adapter = Adapter.load(out)
     assert adapter.labels == ("tone 2", "tone 7", "tone 12")
     assert (adapter.encoder, adapter.encoder_fingerprint) == ("bands", "bands-fingerprint-1")
-    assert adapter.prompts.startswith("paper")
+    assert adapter.prompts.startswith("sentences")
     facts = adapter.facts
     assert (facts.place, facts.N, facts.row, facts.seconds) == ("street", 24, "clip", 1.2)
     classes = facts.classes

@@ -92,7 +92,7 @@ def test_no_adapt_is_plain_zero_shot(prism: Prism, sounds: Path) -> None:
         assert (row["label"], row["score"]) == (row["zero_shot"], row["zero_shot_score"])
     assert done["summary"]["verdict"] == "zero-shot"
     encoder = BandEncoder()
-    T = prototypes(encoder, read_labels(LABELS), PromptSet.load("paper"))
+    T = prototypes(encoder, read_labels(LABELS), PromptSet.load("sentences"))
     from prism_audio.encoders import embed_audio
 
     scores = embed_audio(encoder, [row["file"] for row in done["rows"]]) @ T.T

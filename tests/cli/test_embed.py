@@ -3,15 +3,18 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from prism_audio.store.store import Store
@@ -51,7 +54,7 @@ def start(*arguments: object, pause: float = 0.0) -> subprocess.Popen[str]:
 
 def embed(*arguments: object) -> subprocess.CompletedProcess[str]:
     process = start(*arguments)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -83,6 +86,38 @@ def test_bad_file_is_listed_and_the_rest_is_done(tmp_path: Path) -> None:
     assert failure["file"].endswith("bad [red].wav")
     assert failure["reason"]
     assert len(Store.open(tmp_path / "out")) == 5
+
+
+def test_odd_names_and_links_are_listed_as_they_are(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 2)
+    (tmp_path / "sound" / "loop.wav").symlink_to(tmp_path / "sound" / "loop.wav")
+    (tmp_path / "sound" / "red\x1b[31m\r.wav").write_text("no sound")
+    done = embed(tmp_path / "sound", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr
+    assert "red\\x1b[31m\\r.wav" in done.stderr
+    assert "loop.wav" in done.stderr
+    assert len(Store.open(tmp_path / "out")) == 2
+    refused = embed(tmp_path / "sound" / "red\x1b[31m\r.wav", "-o", tmp_path / "other")
+    assert (refused.returncode, "\x1b[31m" in refused.stderr) == (2, False)
+
+
+def test_a_damaged_shard_is_replaced(tmp_path: Path) -> None:
+    recordings(tmp_path / "sound", 6)
+    arguments = (tmp_path / "sound", "-o", tmp_path / "out", "--shard", 2)
+    assert embed(*arguments).returncode == 0
+    before = content(tmp_path / "out")
+    shard = tmp_path / "out" / "shard-00000002.safetensors"
+    data = bytearray(shard.read_bytes())
+    data[-5] ^= 1
+    shard.write_bytes(data)
+    done = embed(*arguments)
+    assert done.returncode == 0
+    assert "shard-00000002.safetensors was damaged" in done.stderr
+    assert len(Store.open(tmp_path / "out")) == 6
+    assert before["shard-00000002.safetensors"][-64:] in (
+        file[-64:] for file in content(tmp_path / "out").values()
+    )
 
 
 def test_windows_option_makes_rows_of_windows(tmp_path: Path) -> None:
@@ -169,6 +204,56 @@ def kill_again_and_again(folder: Path, files: int, kills: int, shard: int, pause
     np.testing.assert_array_equal(
         Store.open(out).embeddings(), Store.open(folder / "undisturbed").embeddings()
     )
+
+
+def listeners(processes: list[psutil.Process]) -> set[str]:
+    """Addresses, other than loopback ones, at which any of the processes listens."""
+    addresses = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for process in processes
+        if process.is_running()
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    return {address for address in addresses if not ip_address(address).is_loopback}
+
+
+def kill_on_ray(folder: Path, files: int, kills: int) -> None:
+    """Kill ``prism embed --engine ray`` again and again; nothing stays behind, and it resumes."""
+    recordings(folder / "sound", files)
+    out = folder / "out"
+    arguments = (folder / "sound", "-o", out, "--shard", 2, "--engine", "ray")
+    for number in range(1, kills + 1):
+        process = start(*arguments, pause=0.3)
+        wait_for_shards(process, out, number)
+        helpers = psutil.Process(process.pid).children(recursive=True)
+        commands = " ".join(" ".join(helper.cmdline()) for helper in helpers)
+        assert not listeners([psutil.Process(process.pid), *helpers])
+        assert "dashboard/dashboard.py" not in commands
+        folders = {Path(name) for name in re.findall(r"/\S*?/prism-ray-\w+", commands)}
+        assert folders
+        process.kill()
+        process.communicate(timeout=60)
+        _, alive = psutil.wait_procs(helpers, timeout=60)
+        assert not alive
+        assert not any(place.exists() for place in folders)
+        assert len(Store.open(out)) >= 2 * number
+    last = embed(*arguments, "--json")
+    assert last.returncode == 0, last.stderr
+    assert json.loads(last.stdout)["files"]["skipped"] >= 2 * kills
+    embed(folder / "sound", "-o", folder / "undisturbed", "--shard", 2)
+    assert content(out) == content(folder / "undisturbed")
+
+
+def test_killed_on_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    kill_on_ray(tmp_path, files=8, kills=1)
+
+
+@pytest.mark.slow
+def test_killed_on_ray_ten_times(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    kill_on_ray(tmp_path, files=26, kills=10)
 
 
 def test_four_kills(tmp_path: Path) -> None:

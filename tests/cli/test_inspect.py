@@ -15,7 +15,7 @@ def test_card_for_people_programs_and_pages(prism: Prism, site: Path) -> None:
     shown = prism("inspect", site)
     assert shown.returncode == 0
     assert all(len(line) <= 80 for line in shown.stdout.splitlines())
-    for part in ("street", "24 clips", "bands", "paper-1", "tone 12", "8 -> 8", "CAR is off"):
+    for part in ("street", "24 clips", "bands", "sentences-1", "tone 12", "8 -> 8", "CAR is off"):
         assert part in shown.stdout
     page = prism("inspect", site, "--markdown").stdout
     assert page.startswith("# PRISM adapter\n")

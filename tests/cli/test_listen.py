@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +175,35 @@ def test_damaged_recording_ends_with_what_was_heard(
     assert "--format" in done.stderr
 
 
+def test_a_recording_from_the_network(
+    prism: Prism,
+    site: Path,
+    three: np.ndarray,
+    heard: subprocess.CompletedProcess[str],
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("av")
+    write(tmp_path / "three.wav", three)
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://user:secret@127.0.0.1:{server.server_port}/three.wav"
+        done = prism("listen", url, "-a", site, "--window", 0.5, "--json")
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert "secret" not in done.stdout + done.stderr
+    assert lines(done, "begin") == lines(heard, "begin")
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+
 def test_wrong_usage(refused: Callable[..., str], site: Path, sounds: Path, tmp_path: Path) -> None:
     file = sounds / "02-00.wav"
     for words, arguments in {
         "--rate 16000": ("-", "-a", site),
+        "not the address of a stream": ("ftp://127.0.0.1/x.wav", "-a", site),
         "no such recording": (tmp_path / "absent.wav", "-a", site),
         "one of them is needed": (file,),
         "at least 0.5 s": (file, "-a", site, "--window", 0.1),

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,16 @@ def test_linked_files_count_and_broken_links_are_left_to_the_reader(tmp_path: Pa
 def test_a_pipe_is_not_a_recording(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.wav")
     assert names(tmp_path) == []
+
+
+def test_links_to_themselves_and_sockets(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "loop.wav").symlink_to(tmp_path / "loop.wav")
+    (tmp_path / "a.wav").symlink_to(tmp_path / "b.wav")
+    (tmp_path / "b.wav").symlink_to(tmp_path / "a.wav")
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(os.path.relpath(tmp_path / "socket.wav"))
+        assert names(tmp_path) == ["a.wav", "b.wav", "loop.wav"]
 
 
 def test_unreadable_folder_is_told_and_the_rest_is_found(

@@ -21,13 +21,18 @@ class Letters:
 
 
 def test_shipped_sets() -> None:
-    paper, plain = PromptSet.load("paper"), PromptSet.load("plain")
-    assert len(set(paper.templates)) == 20
-    assert "This is a sound of {}" in paper.templates
-    assert "An audio clip of {}" in paper.templates
+    sentences, plain = PromptSet.load("sentences"), PromptSet.load("plain")
+    assert len(set(sentences.templates)) == 20
+    assert "This is a sound of {}" in sentences.templates
+    assert "An audio clip of {}" in sentences.templates
     assert plain.templates == ("{}",)
-    assert PromptSet.load(paper.name) == paper
-    assert paper.fingerprint != plain.fingerprint
+    assert PromptSet.load(sentences.name) == sentences
+    assert sentences.fingerprint != plain.fingerprint
+
+
+@pytest.mark.parametrize("name", ["paper", "paper-1"])
+def test_the_former_name_that_adapters_store_is_read(name: str) -> None:
+    assert PromptSet.load(name) == PromptSet.load("sentences-1")
 
 
 def test_a_set_of_ones_own(tmp_path: Path) -> None:
@@ -52,7 +57,7 @@ def test_a_set_without_use_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_an_unknown_set_names_those_there_are() -> None:
-    with pytest.raises(InputError, match="paper, plain"):
+    with pytest.raises(InputError, match="plain, sentences"):
         PromptSet.load("papre")
 
 

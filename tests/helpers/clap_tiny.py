@@ -24,7 +24,7 @@ from transformers import (
 # Models this small gain nothing from threads, and lose much where other tests use the cores.
 torch.set_num_threads(1)
 
-SAMPLES = 480_000
+SAMPLES, SHORT = 480_000, 96_000
 WORDS = ["dog bark", "a siren far away", "children playing", "This is a sound of rain.", "drilling"]
 
 
@@ -38,11 +38,17 @@ def write_tokenizer(folder: Path) -> Path:
     return folder
 
 
-def tiny_model(fused: bool, seed: int = 0, depths: tuple[int, ...] = (2, 2)) -> ClapModel:
-    """A model whose every weight matters: the library's own start is nearly constant."""
+def tiny_model(
+    fused: bool, seed: int = 0, depths: tuple[int, ...] = (2, 2), side: int = 256
+) -> ClapModel:
+    """A model whose every weight matters: the library's own start is nearly constant.
+
+    ``side`` is that of the picture it sees: 256 for windows of 10 s, 128 for those of 2 s.
+    """
     config = ClapConfig(
         projection_dim=24,
         audio_config={
+            "spec_size": side,
             "patch_embeds_hidden_size": 16,
             "hidden_size": 16 * 2 ** (len(depths) - 1),
             "depths": list(depths),
@@ -60,7 +66,11 @@ def tiny_model(fused: bool, seed: int = 0, depths: tuple[int, ...] = (2, 2)) -> 
             "layer_norm_eps": 1e-5,  # RoBERTa's own, which LAION trained with
         },
     )
-    model = ClapModel(config).eval()
+    return randomise(ClapModel(config).eval(), seed)
+
+
+def randomise(model: ClapModel, seed: int) -> ClapModel:
+    """The model with every weight drawn anew, so that each of them matters."""
     chance = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, value in model.state_dict().items():
@@ -79,8 +89,11 @@ def tiny_model(fused: bool, seed: int = 0, depths: tuple[int, ...] = (2, 2)) -> 
 def write_hub_folder(folder: Path, model: ClapModel, tokenizer: Path) -> Path:
     """The model as ``save_pretrained`` writes it, with the settings of LAION's own uploads."""
     fused = model.config.audio_config.enable_fusion
+    seconds = 10 if model.config.audio_config.spec_size == 256 else 2
     extractor = ClapFeatureExtractor(
-        frequency_min=50, truncation="fusion" if fused else "rand_trunc"
+        frequency_min=50,
+        truncation="fusion" if fused else "rand_trunc",
+        max_length_s=seconds,
     )
     model.save_pretrained(folder)
     ClapProcessor(extractor, RobertaTokenizerFast.from_pretrained(tokenizer)).save_pretrained(
@@ -157,12 +170,33 @@ def write_laion_file(path: Path, state: dict[str, Any]) -> Path:
     return path
 
 
-def sounds(count: int, seed: int = 0) -> np.ndarray:
+def sounds(count: int, seed: int = 0, samples: int = SAMPLES) -> np.ndarray:
     """Windows of noise that comes and goes, with a tone in it; no two alike."""
     chance = np.random.default_rng(seed)
-    time = np.arange(SAMPLES) / 48_000
+    time = np.arange(samples) / 48_000
     pitch, beat, loudness = chance.uniform([100, 0.1, 0.01], [9000, 3, 0.3], (count, 3)).T[
         ..., None
     ]
-    hiss = chance.standard_normal((count, SAMPLES)) * np.sin(np.pi * beat * time) ** 2
+    hiss = chance.standard_normal((count, samples)) * np.sin(np.pi * beat * time) ** 2
     return (loudness * (hiss + np.sin(2 * np.pi * pitch * time))).astype(np.float32)
+
+
+def write_onnx_folder(folder: Path, fused: bool) -> Path:
+    """A tiny model for windows of 2 s as ``prism export-encoder`` writes it."""
+    from prism_audio.encoders.clap.encoder import ClapEncoder
+    from prism_audio.encoders.clap.export.drift import Probe
+    from prism_audio.encoders.clap.export.write import export_clap
+
+    hub = write_hub_folder(
+        folder.parent / f"{folder.name}-hub",
+        tiny_model(fused, side=128),
+        write_tokenizer(folder.parent / f"{folder.name}-words"),
+    )
+    export_clap(ClapEncoder(hub), folder, Probe(sounds(2, samples=SHORT), WORDS))
+    return folder
+
+
+def full_model(fused: bool, seed: int = 0) -> ClapModel:
+    """Random weights in LAION's own architecture and size: HTSAT-tiny and RoBERTa-base."""
+    config = ClapConfig(audio_config={"enable_fusion": fused}, text_config={"layer_norm_eps": 1e-5})
+    return randomise(ClapModel(config).eval(), seed)

@@ -45,7 +45,7 @@ def finished(client: Any, url: str, patience: float = 60.0) -> dict[str, Any]:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         job: dict[str, Any] = client.get(url).json()
-        if job["state"] in ("done", "failed"):
+        if job["state"] in ("done", "failed", "cancelled"):
             return job
         time.sleep(0.05)
     raise AssertionError(f"{url} did not end in {patience} s: {job}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import expm
 
+from prism_audio.methods import Context
+
 
 def unit(X):
     return X / np.linalg.norm(X, axis=-1, keepdims=True)
@@ -26,6 +28,14 @@ def shifted(N=600, d=128, C=10, seed=0, turn=0.8, shift=1.5, noise=1.0, spread=1
     E += noise * rng.standard_normal((N, basis.shape[1])) @ basis.T / np.sqrt(basis.shape[1])
     E += spread * rng.standard_normal((N, d)) / np.sqrt(d)
     return unit(E), T, truth, background
+
+
+def text_context(T, spread=0.5, seed=5):
+    """Further text about the classes of T: three templates and two noise phrases around each."""
+    rng = np.random.default_rng(seed)
+    offsets = spread * rng.standard_normal((5, 1, T.shape[1])) / np.sqrt(T.shape[1])
+    stack = unit(T + offsets * (1 + T))
+    return Context(prompt_text=stack[:3], noise_text=stack[3:])
 
 
 def accuracy(labels, truth):

@@ -172,7 +172,7 @@ def subtta(E, T):
     return zero_shot(moved, T)
 
 
-def gaussian_em(E, T, s=100.0, iterations=10, kappa=5.0, rho=1.0):
+def gaussian_em(E, T, s=100.0, iterations=10, kappa=5.0, rho=1.0, prior="learned"):
     N, d = E.shape
     C = len(T)
     R = np.array([softmax([s * float(e @ t) for t in T]) for e in E])
@@ -196,39 +196,10 @@ def gaussian_em(E, T, s=100.0, iterations=10, kappa=5.0, rho=1.0):
         for i in range(N):
             for c in range(C):
                 x = E[i] - mu[c]
-                log[i, c] = -0.5 * float(x @ inverse @ x) + math.log((n[c] + 1) / (N + C))
+                share = (n[c] + 1) / (N + C) if prior == "learned" else 1 / C
+                log[i, c] = -0.5 * float(x @ inverse @ x) + math.log(share)
         R = np.array([softmax(row) for row in log])
     return [first_max(row) for row in log]
-
-
-def stata(E, T, s=100.0, alpha=1.0, neighbours=3, rounds=10, steps=5, unseen=None):
-    N, C = len(E), len(T)
-    W = np.zeros((N, N))
-    for i in range(N):
-        others = sorted((j for j in range(N) if j != i), key=lambda j: -float(E[i] @ E[j]))
-        for j in others[:neighbours]:
-            W[i, j] += max(float(E[i] @ E[j]), 0) / 2
-            W[j, i] += max(float(E[i] @ E[j]), 0) / 2
-    text = np.array([softmax([s * float(e @ t) for t in T]) for e in E])
-    z = text.copy()
-    v_0 = sum(z[i, c] * (E[i] - T[c]) ** 2 for i in range(N) for c in range(C)) / N
-    for _ in range(rounds):
-        mu = [(z[:, c] @ E + alpha * T[c]) / (z[:, c].sum() + alpha) for c in range(C)]
-        v = sum((z[:, c, None] * (E - mu[c]) ** 2).sum(0) for c in range(C))
-        v = v + alpha * sum(v_0 + (T[c] - mu[c]) ** 2 for c in range(C))
-        v = v / (N + alpha * C)
-        log_n = np.array([[-0.5 * float(((e - m) ** 2 / v).sum()) for m in mu] for e in E])
-        for _ in range(steps):
-            pull = W @ z
-            z = np.array([softmax(np.log(text[i]) + log_n[i] + pull[i]) for i in range(N)])
-    if unseen is None:
-        return first_maxima(z)
-    return [
-        first_max(
-            [s * float(e @ T[c]) - 0.5 * float(((e - mu[c]) ** 2 / v).sum()) for c in range(C)]
-        )
-        for e in unseen
-    ]
 
 
 def zlap(E, T, k=5, gamma=5.0, alpha=0.3, unseen=None):
@@ -238,8 +209,8 @@ def zlap(E, T, k=5, gamma=5.0, alpha=0.3, unseen=None):
     def links(e, but=None):
         texts = sorted(range(C), key=lambda c: -float(e @ T[c]))[:k]
         clips = sorted((j for j in range(N) if j != but), key=lambda j: -float(e @ E[j]))[:k]
-        nodes = [(c, T[c]) for c in texts] + [(C + j, E[j]) for j in clips]
-        return [(node, max(float(e @ other), 0) ** gamma) for node, other in nodes]
+        edges = [(c, max(float(e @ T[c]), 0) ** gamma) for c in texts]
+        return edges + [(C + j, max(float(e @ E[j]), 0)) for j in clips]
 
     for i in range(N):
         for node, w in links(E[i], but=i):
@@ -323,3 +294,152 @@ def conmix_affine(E, T, s, rounds, steps, rate):
 
 def first_maxima(rows):
     return [first_max(row) for row in rows]
+
+
+def neighbour_cosines(E, k):
+    """w (N, N): the cosine from every clip to its k nearest, zero elsewhere."""
+    N = len(E)
+    w = np.zeros((N, N))
+    for i in range(N):
+        others = sorted((j for j in range(N) if j != i), key=lambda j: -float(E[i] @ E[j]))
+        for j in others[:k]:
+            w[i, j] = float(E[i] @ E[j])
+    return w
+
+
+def tempered_assignments(z, text, g, w, k=3, steps=5):
+    N, C = z.shape
+    for _ in range(steps):
+        pull = [sum((w[i, j] + w[j, i]) * z[j] for j in range(N)) for i in range(N)]
+        logits = [
+            [math.log(text[i, c]) + g[i][c] / 50 + pull[i][c] / (2 * k) for c in range(C)]
+            for i in range(N)
+        ]
+        z = np.array([softmax(row) for row in logits])
+    return z
+
+
+def log_gaussians(E, mu, v):
+    """Without the determinant: -1/2 sum (e - mu_c)^2 / v_c."""
+    return [[-0.5 * float(((e - m) ** 2 / u).sum()) for m, u in zip(mu, v, strict=True)] for e in E]
+
+
+def stata(E, T, s=100.0, alpha=1.0, rounds=10, unseen=None):
+    N, C = len(E), len(T)
+    w = neighbour_cosines(E, 3)
+    text = np.array([softmax([s * float(e @ t) for t in T]) for e in E])
+    z = text.copy()
+    v_0 = sum(z[i, c] * (E[i] - T[c]) ** 2 for i in range(N) for c in range(C)) / N
+    mu, v = list(T), [v_0] * C
+    for _ in range(rounds):
+        z = tempered_assignments(z, text, log_gaussians(E, mu, v), w)
+        labels = first_maxima(z)
+        for c in range(C):
+            n = sum(1 for y in labels if y == c)
+            b = n / (n + alpha)
+            mean = unit(sum(z[i, c] * E[i] for i in range(N)))
+            mu[c] = unit(b * mean + (1 - b) * T[c])
+            spread = sum(z[i, c] * (E[i] - mu[c]) ** 2 for i in range(N)) / z[:, c].sum()
+            v[c] = b * spread + (1 - b) * (v_0 + (T[c] - mu[c]) ** 2)
+    if unseen is not None:
+        g = log_gaussians(unseen, mu, v)
+        return [
+            first_max([s * float(e @ T[c]) + row[c] / 50 for c in range(C)])
+            for e, row in zip(unseen, g, strict=True)
+        ]
+    return first_maxima(tempered_assignments(z, text, log_gaussians(E, mu, v), w))
+
+
+def transclip(E, T, s=100.0, rounds=10, unseen=None):
+    (N, d), C = E.shape, len(T)
+    w = neighbour_cosines(E, 3)
+    text = np.array([softmax([s * float(e @ t) for t in T]) for e in E])
+    z = text.copy()
+    mu = []
+    for c in range(C):
+        best = sorted(range(N), key=lambda i: (-text[i, c], -float(E[i] @ T[c])))[:8]
+        mu.append(unit(sum(text[i, c] * E[i] for i in best)))
+    v = np.full(d, 1 / d)
+    for _ in range(rounds):
+        z = tempered_assignments(z, text, log_gaussians(E, mu, [v] * C), w)
+        mu = [unit(sum(z[i, c] * E[i] for i in range(N))) for c in range(C)]
+        v = sum(z[i, c] * (E[i] - mu[c]) ** 2 for i in range(N) for c in range(C)) / N
+    if unseen is not None:
+        g = log_gaussians(unseen, mu, [v] * C)
+        return [
+            first_max([s * float(e @ T[c]) + row[c] / 50 for c in range(C)])
+            for e, row in zip(unseen, g, strict=True)
+        ]
+    return first_maxima(tempered_assignments(z, text, log_gaussians(E, mu, [v] * C), w))
+
+
+def text_mixture(E, T, s=100.0, rounds=10):
+    (N, d), C = E.shape, len(T)
+    logits = [[s * float(e @ t) for t in T] for e in E]
+    for _ in range(rounds):
+        r = np.array([softmax(row) for row in logits])
+        mu = [sum(r[i, c] * E[i] for i in range(N)) / r[:, c].sum() for c in range(C)]
+        total = sum(r[i, c] * ((E[i] - mu[c]) ** 2).sum() for i in range(N) for c in range(C))
+        variance = total / (N * d)
+        logits = [
+            [
+                s * float(e @ T[c]) - float(((e - mu[c]) ** 2).sum()) / (2 * variance)
+                for c in range(C)
+            ]
+            for e in E
+        ]
+    return first_maxima(logits)
+
+
+def onzeta(E, T, s=100.0, unseen=None):
+    N, C = len(E), len(T)
+    rho, w = [0.0] * C, [t.copy() for t in T]
+
+    def raised(e):
+        p = softmax([s * float(e @ t) for t in T])
+        p = [p[c] * math.exp(rho[c]) for c in range(C)]
+        return np.array(p) / sum(p)
+
+    labels = []
+    for i, e in enumerate(E, start=1):
+        p, q = raised(e), softmax([float(e @ x) / 0.04 for x in w])
+        for c in range(C):
+            rho[c] = max(0.0, rho[c] - 20 / math.sqrt(i) * (p[c] - 1 / C))
+        b = 0.8 * math.sqrt(i / N)
+        labels.append(first_max([(1 - b) * p[c] + b * q[c] for c in range(C)]))
+        w = [unit(w[c] - 0.5 / math.sqrt(i) / 0.04 * (q[c] - p[c]) * e) for c in range(C)]
+    if unseen is None:
+        return labels
+    rows = [
+        0.2 * raised(e) + 0.8 * np.array(softmax([float(e @ x) / 0.04 for x in w])) for e in unseen
+    ]
+    return first_maxima(rows)
+
+
+def das(E, T, noise_text):
+    drifts = [unit(sum(t[c] - T[c] for t in noise_text)) for c in range(len(T))]
+    return first_maxima(
+        [[float(e @ T[c]) + 0.1 * float(e @ drifts[c]) for c in range(len(T))] for e in E]
+    )
+
+
+def prompt_weights(E, T, prompt_text, s=100.0, steps=20):
+    """The gradient by central differences of the mean entropy in the weights."""
+    P, C = len(prompt_text), len(T)
+
+    def logits(e, beta):
+        return [s * sum(beta[j] * float(e @ prompt_text[j][c]) for j in range(P)) for c in range(C)]
+
+    def entropy(beta):
+        return sum(nats(softmax(logits(e, beta))) for e in E) * math.log(C) / len(E)
+
+    log_beta = np.full(P, -math.log(P))
+    for _ in range(steps):
+        beta = np.exp(log_beta)
+        g = np.zeros(P)
+        for j in range(P):
+            step = np.zeros(P)
+            step[j] = 1e-5
+            g[j] = (entropy(beta + step) - entropy(beta - step)) / 2e-5
+        log_beta = np.log(softmax((log_beta - g) / 2))
+    return first_maxima([logits(e, np.exp(log_beta)) for e in E])

@@ -11,7 +11,8 @@ import numpy as np
 import soundfile
 
 from prism_audio.bench.cache import Cache
-from prism_audio.bench.embeddings.assemble import Bench, assemble
+from prism_audio.bench.embeddings.assemble import assemble
+from prism_audio.bench.embeddings.bench import Bench
 from prism_audio.bench.experiment.conditions import Recipe
 from prism_audio.bench.experiment.experiment import Experiment, Spec
 from prism_audio.bench.experiment.reader import PROTOCOLS

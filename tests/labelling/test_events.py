@@ -11,7 +11,7 @@ from prism_audio import Adapter
 from prism_audio.errors import InputError
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import classify
-from prism_audio.labelling.events import Event, Events, LabelledWindow, events, events_by_file
+from prism_audio.labelling.events import Event, Events, LabelledWindow, events, merge_windows
 
 
 def windows(labels: str, hop: float = 1.0, size: float = 2.0) -> list[LabelledWindow]:
@@ -100,6 +100,6 @@ def test_recordings_are_kept_apart() -> None:
     start = np.array([0.0, 1.0, 0.0, 1.0])
     batch = Batch(E, ["x", "x", "y", "y"], start, start + 2)
     adapter = Adapter.zero_shot(np.array([[1.0, 0.0]]), ("a",))
-    found = events_by_file(classify(batch, adapter, threshold=0.5))
+    found = merge_windows(classify(batch, adapter, threshold=0.5))
     assert [(event.file, event.start, event.end) for event in found] == [("x", 0, 3), ("y", 0, 1.5)]
     assert found[0].score == 1.0

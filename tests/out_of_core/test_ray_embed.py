@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from prism_audio.errors import PrismError
-from prism_audio.out_of_core.cluster import connect
+from prism_audio.out_of_core.cluster import connect, import_ray, start_private
 from prism_audio.out_of_core.ray_embed import embed_on_ray
 from prism_audio.store.store import Store
 from prism_audio.store.update import Report, update_store
@@ -45,7 +45,10 @@ def test_missing_ray_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Two cores of this machine; the workers know the tiny encoder as an installed package."""
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    try:
+        ray = import_ray()
+    except PrismError:
+        pytest.skip("Ray is not installed")
     about = tmp_path_factory.mktemp("site") / "tiny-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
@@ -56,14 +59,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, search)))
         patch.setenv("TINY_PAUSE", "0.2")  # time to be killed in
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(
-            address="local",
-            num_cpus=2,
-            object_store_memory=200_000_000,
-            include_dashboard=False,
-            log_to_driver=False,
-        )
+        # The smallest that Ray accepts: what does not fit is written to the disk.
+        start_private(num_cpus=2, object_store_memory=78_643_200, log_to_driver=False)
         yield ray
         ray.shutdown()
 
@@ -187,6 +184,17 @@ def test_workers_with_another_encoder_are_refused(
     with pytest.raises(PrismError, match="not the one of this machine"):
         update_store(sounds, tmp_path / "out", OtherEncoder(), embed=embed_on_ray)
     assert len(Store.open(tmp_path / "out")) == 0
+
+
+@pytest.mark.slow
+def test_more_sound_than_the_object_store_holds(cluster: Any, tmp_path: Path) -> None:
+    """100 MB of samples in 75 MB."""
+    for number in range(6):
+        recording(tmp_path / "long" / f"{number}.wav", 260.0, number)
+    report = by_ray(tmp_path / "long", tmp_path / "out", shard=3)
+    assert (report.embedded, report.failures) == (6, [])
+    update_store(tmp_path / "long", tmp_path / "local", TinyEncoder(), shard=3)
+    assert content(tmp_path / "out") == content(tmp_path / "local")
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> An
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start services; options are those of :class:`ServiceSettings`, or limits."""
-    started = []
+    started: list[TestClient] = []
     monkeypatch.setattr("prism_audio.serve.service.run_calibration", in_this_process)
 
     def start(**options: Any) -> TestClient:
@@ -53,8 +53,15 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         options = {"encoder": BandEncoder(), "store": tmp_path / "store", **options}
         if not options.get("adapters"):
             options.setdefault("labels", LABELS)
+        # One store has one service: a restart ends the one before.
+        for earlier in [
+            c for c in started if c.app.state.service.settings.store == options["store"]
+        ]:
+            started.remove(earlier)
+            earlier.__exit__(None, None, None)
         app = create_app(ServiceSettings(limits=Limits(**limits), **options))
-        client = TestClient(app, base_url="http://localhost", raise_server_exceptions=True)
+        root = options.get("root_path", "")
+        client = TestClient(app, base_url="http://localhost", root_path=root)
         started.append(client.__enter__())
         return client
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from prism_audio.serve.settings import is_loopback
+from prism_audio.serve.access import is_loopback
 from tests.helpers.service import clip, form
 
 LIVE = "ws://localhost/v1/live"
@@ -99,6 +99,33 @@ def test_on_loopback_a_foreign_name_is_refused(client, host):
 @pytest.mark.parametrize("host", ["localhost:8765", "127.0.0.1", "[::1]:80", "127.3.2.1:1"])
 def test_on_loopback_its_own_names_are_not(client, host):
     assert client.get("/v1/sites", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [("192.168.1.1:80", True), ("yard.example", True), ("evil.example", False), ("", False)],
+)
+def test_beyond_loopback_the_host_is_checked_too(serve, host, known):
+    client = serve(token=TOKEN, host="0.0.0.0", hosts=("yard.example",))
+    answer = client.get("/v1/sites", headers={**SHOWN, "Host": host})
+    assert answer.status_code == (200 if known else 403)
+
+
+def test_a_proxy_is_believed_by_choice(serve):
+    headers = {"X-Forwarded-Host": "yard.example", "Origin": "https://yard.example"}
+    assert serve(hosts=("yard.example",)).get("/v1/sites", headers=headers).status_code == 403
+    behind = serve(hosts=("yard.example",), proxy=True)
+    assert behind.get("/v1/sites", headers=headers).status_code == 200
+    other = {**headers, "X-Forwarded-Host": "evil.example"}
+    assert behind.get("/v1/sites", headers=other).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/v1/sites", "/prism/v1/sites"])
+def test_a_root_path_is_taken_off(serve, path):
+    client = serve(root_path="/prism", token=TOKEN)
+    assert client.get(path).status_code == 401
+    assert client.get(path, headers=SHOWN).status_code == 200
+    assert client.get(path.replace("v1/sites", "healthz")).status_code == 200
 
 
 @pytest.mark.parametrize(

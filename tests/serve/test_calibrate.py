@@ -31,7 +31,7 @@ def by_hand(tmp_path, recordings, labels=NAMES):
     rows = embed_audio(encoder, paths)
     nowhere = np.full(len(rows), np.nan)
     batch = Batch(rows, [path.name for path in paths], nowhere, nowhere, "clip")
-    words = Vocabulary.from_text(encoder, labels, PromptSet.load("paper"))
+    words = Vocabulary.from_text(encoder, labels, PromptSet.load("sentences"))
     return batch, calibrate_place(batch, words)
 
 
@@ -42,7 +42,7 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     stored = Adapter.load(tmp_path / "store" / "yard.safetensors")
     assert np.allclose(stored.W, adapter.W, atol=1e-5)
     assert stored.labels == adapter.labels
-    assert (stored.encoder, stored.prompts) == ("bands", "paper-1")
+    assert (stored.encoder, stored.prompts) == ("bands", "sentences-1")
     assert stored.facts.place == "yard"
     result = job["result"]
     assert (job["state"], job["stage"], job["done"], job["total"]) == ("done", "storing", 60, 60)
@@ -62,7 +62,7 @@ def test_a_site_is_made_and_stored(client, tmp_path):
     shown = result["view"]
     assert len(shown["before"]) == len(shown["after"]) == len(shown["labels"]) == 60
     assert [NAMES[i] for i in shown["zero_shot"]] == [row.zero_shot for row in rows]
-    assert not list((tmp_path / "store").glob(".*"))
+    assert not list((tmp_path / "store").rglob("*.tmp"))
 
 
 def test_the_view_is_one_projection_of_both(tmp_path):
@@ -152,7 +152,8 @@ def test_labels_prompts_and_preset_are_those_asked_for(client):
     ("body", "said"),
     [
         ('{"embeddings": []}', "row 0"),
-        ('{"rows": [[1]]}', "does not begin so"),
+        ('{"rows": [[1]]}', "no id"),
+        ('{"lines": [[1]]}', "does not begin so"),
         ('{"embeddings": [[1, 2]]}', "has 2 numbers"),
         ('{"embeddings": [[' + ", ".join(["1"] * 15) + ', "2"]]}', "no list of numbers"),
         ('{"embeddings": [[' + ", ".join(["1"] * 15) + ", NaN]]}", "not between"),

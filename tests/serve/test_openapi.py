@@ -23,7 +23,7 @@ REQUESTS = [(operation, schemathesis.GenerationMode.POSITIVE) for operation in O
 REQUESTS += [
     (operation, schemathesis.GenerationMode.NEGATIVE)
     for operation in OPERATIONS
-    if operation.query or operation.body
+    if operation.query or (operation.body and operation.method != "put")
 ]
 
 
@@ -55,7 +55,7 @@ def operations(client):
 def test_every_operation_is_described_with_an_example(client):
     document = client.get("/openapi.json").json()
     found = dict(operations(client))
-    assert len({operation["operationId"] for operation in found.values()}) == len(found) == 12
+    assert len({operation["operationId"] for operation in found.values()}) == len(found) == 19
     for name, operation in found.items():
         assert operation["summary"], name
         assert len(operation["description"]) > 20, name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,7 +44,7 @@ def test_a_calibrated_default_wins_over_the_file_given_at_start(serve, tmp_path)
     client = serve(adapters=(given,))
     assert client.get("/v1/sites").json()["default"] == "gate-3"
     assert client.get("/v1/sites/gate-3").json()["clips"] == 7
-    calibrate(client, "gate-3", clips(5))
+    calibrate(client, "gate-3", clips(5), take_weaker="true")
     again = serve(adapters=(given,))
     assert again.get("/v1/sites/gate-3").json()["clips"] == 15
     notes = again.app.state.service.sites.notes
@@ -94,7 +95,7 @@ def test_a_site_is_removed_from_the_disk_too(client, tmp_path):
     calibrate(client, "yard", clips(5))
     assert client.delete("/v1/sites/yard").status_code == 204
     assert client.get("/v1/sites/yard").status_code == 404
-    assert not list((tmp_path / "store").iterdir())
+    assert not list((tmp_path / "store").rglob("*.safetensors"))
     assert client.delete("/v1/sites/yard").status_code == 404
     refused = client.delete("/v1/sites/default")
     assert (refused.status_code, refused.json()["code"]) == (409, "default_site")
@@ -104,10 +105,10 @@ def test_a_site_is_removed_from_the_disk_too(client, tmp_path):
 def test_what_cannot_name_a_file_cannot_name_a_site(client, tmp_path, name):
     answer = client.post("/v1/calibrate", params={"site": name}, files=form(("a.wav", clip(2))))
     assert answer.status_code == 422
-    assert not list((tmp_path / "store").iterdir())
-    sites = Sites([Site("x", adapter())], BandEncoder(), tmp_path / "store")
+    assert not list((tmp_path / "store").rglob("*.safetensors"))
+    sites = Sites([Site("x", adapter())], BandEncoder())
     with pytest.raises(ApiError, match="cannot name a site"):
-        sites.put(Site(name, adapter()))
+        sites.put(Site(name, adapter()), "upload")
 
 
 def test_names_of_files_become_names_of_sites(tmp_path):
@@ -140,24 +141,30 @@ def test_a_store_that_cannot_be_is_refused(serve, tmp_path):
         serve(store=tmp_path / "file")
 
 
+def test_two_services_cannot_share_a_store(client, tmp_path):
+    with pytest.raises(PrismError, match="another service uses the store"):
+        Sites([Site("x", adapter())], BandEncoder(), tmp_path / "store")
+
+
 def test_whoever_began_with_a_site_ends_with_it():
     old, new = Site("x", adapter(1)), Site("x", adapter(2))
     sites = Sites([old], BandEncoder())
     held = sites.get("x")
     listed = iter(sites)
-    sites.put(new)
-    sites.put(Site("y", adapter(3)))
+    sites.put(new, "calibration")
+    sites.put(Site("y", adapter(3)), "calibration")
     assert held is old
     assert list(listed) == [old]
-    assert sites.get("x") is new
+    assert sites.get("x").adapter is new.adapter
 
 
 def test_a_failed_store_leaves_the_site_as_it_was(tmp_path):
     old = Site("x", adapter(1))
     sites = Sites([old], BandEncoder(), tmp_path / "store")
-    (tmp_path / "store").rmdir()
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "store").write_text("no folder")
     with pytest.raises(PrismError, match="cannot write"):
-        sites.put(Site("x", adapter(2)))
+        sites.put(Site("x", adapter(2)), "calibration")
     assert sites.get("x") is old
 
 

@@ -10,8 +10,7 @@ import av
 import numpy as np
 
 from prism_audio.audio import container
-from prism_audio.audio.reader import Reader
-from prism_audio.audio.source import OpenRecording
+from prism_audio.audio.source import OpenRecording, Reader
 from prism_audio.io.types import Float32
 
 # Media files only: a playlist would make the decoder read other files and addresses.

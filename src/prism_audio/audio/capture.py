@@ -1,14 +1,17 @@
-"""Live audio input: raw PCM from a pipe and the microphone, as mono blocks at the wanted rate."""
+"""Audio input for listening: raw PCM, the microphone, a network stream or a recording, in mono."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, Queue
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from prism_audio.audio.decode import stream
 from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.errors import AudioError, InputError, PrismError
 from prism_audio.io.types import Float32, Float64
@@ -17,6 +20,33 @@ from prism_audio.io.types import Float32, Float64
 FORMATS = {"s16le": ("<i2", 2.0**15), "s32le": ("<i4", 2.0**31), "f32le": ("<f4", 1.0)}
 # Short, so that a window is labelled as soon as it is complete.
 BLOCK_SECONDS = 0.1
+
+
+def sound_blocks(
+    source: str | os.PathLike[str] | BinaryIO | Iterable[Float32],
+    to_rate: int,
+    *,
+    rate: int | None = None,
+    form: str = "s16le",
+    channels: int = 1,
+    device: str | None = None,
+) -> Iterable[Float32]:
+    """Mono float32 blocks at ``to_rate`` from a recording, a network stream, "mic" or raw samples."""
+    if source == "mic":
+        return microphone_blocks(to_rate, device)
+    if isinstance(source, str) and "://" in source:
+        from prism_audio.audio.network import NetworkStream
+
+        return NetworkStream(source).blocks(to_rate)
+    if isinstance(source, str | os.PathLike):
+        if not Path(source).is_file():
+            raise InputError(f"{source}: there is no such recording")
+        return stream(source, to_rate)
+    if not hasattr(source, "read"):
+        return source
+    if rate is None:
+        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
+    return pcm_blocks(cast(BinaryIO, source), rate, to_rate, form=form, channels=channels)
 
 
 def pcm_blocks(

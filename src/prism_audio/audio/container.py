@@ -93,12 +93,36 @@ def known(source: OpenRecording) -> list[View]:
     """
     start = _after_id3(source)
     magic = source.read_at(start, 12)
-    if magic[:4] in (b"RIFF", b"RIFX", b"RF64") and magic[8:] == b"WAVE":
+    if _is_riff(magic):
         return [_riff(source, start, magic)]
     if magic[:4] == b"OggS":
         stops = [*link_starts(source, start), source.size]
         return [View(source, b"", *span) for span in pairwise(stops)]
     return [View(source, b"", start, source.size)] if _is_known(magic) else []
+
+
+def riff_comment(source: OpenRecording) -> str:
+    """The comment (ICMT) in a RIFF file, where field recorders note the time; empty if none."""
+    start = _after_id3(source)
+    magic = source.read_at(start, 12)
+    if not _is_riff(magic):
+        return ""
+    order = _byte_order(magic)
+    for name, size, body in _chunks(source, start + 12, order):
+        if name == b"LIST" and source.read_at(body, 4) == b"INFO":
+            for tag, length, text in _chunks(source, body + 4, order, body + size):
+                if tag == b"ICMT":
+                    raw = source.read_at(text, min(length, _MAX_SMALL_CHUNK))
+                    return raw.partition(b"\0")[0].decode("utf-8", "replace")
+    return ""
+
+
+def _is_riff(magic: bytes) -> bool:
+    return magic[:4] in (b"RIFF", b"RIFX", b"RF64") and magic[8:] == b"WAVE"
+
+
+def _byte_order(magic: bytes) -> str:
+    return ">" if magic[:4] == b"RIFX" else "<"
 
 
 def _is_known(magic: bytes) -> bool:
@@ -128,7 +152,7 @@ def _after_id3(source: OpenRecording) -> int:
 
 def _riff(source: OpenRecording, start: int, magic: bytes) -> View:
     """A RIFF file reduced to its format and samples, with the length that the file really has."""
-    order = ">" if magic[:4] == b"RIFX" else "<"
+    order = _byte_order(magic)
     chunks: dict[bytes, bytes] = {}
     for name, size, body in _chunks(source, start + 12, order):
         if name == b"data":
@@ -139,11 +163,13 @@ def _riff(source: OpenRecording, start: int, magic: bytes) -> View:
     raise source.refused("its header is damaged: it leads to no sound ('data' chunk)", _RECONVERT)
 
 
-def _chunks(source: OpenRecording, position: int, order: str) -> Iterator[tuple[bytes, int, int]]:
-    """Name, size and first byte of each chunk, as far as the sizes lead."""
+def _chunks(
+    source: OpenRecording, position: int, order: str, stop: int | None = None
+) -> Iterator[tuple[bytes, int, int]]:
+    """Name, size and first byte of each chunk before ``stop``, as far as the sizes lead."""
     for _ in range(_MAX_CHUNKS):
         header = source.read_at(position, 8)
-        if len(header) < 8:
+        if len(header) < 8 or (stop is not None and position >= stop):
             return
         name, size = struct.unpack(f"{order}4sI", header)
         yield name, size, position + 8

@@ -15,9 +15,8 @@ import numpy as np
 
 from prism_audio.audio.arrays import from_array
 from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE, check_rate, mono_blocks
-from prism_audio.audio.reader import Reader
 from prism_audio.audio.readers import open_reader
-from prism_audio.audio.source import AudioFile, AudioSource, OpenRecording, opened
+from prism_audio.audio.source import AudioFile, AudioSource, OpenRecording, Reader, opened
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 

@@ -76,7 +76,8 @@ def fault(samples: NDArray[np.floating], rate: int, first: int = 0) -> str | Non
 
     ``first`` is the position of ``samples[0]`` in the recording.
     """
-    if samples.size == 0 or np.abs(samples).max() <= LOUDEST:  # false for NaN and infinity too
+    # Both comparisons are false for NaN, too.
+    if samples.size == 0 or (samples.max() <= LOUDEST and samples.min() >= -LOUDEST):
         return None
     row, channel = np.argwhere(~(np.abs(samples) <= LOUDEST))[0]
     value = samples[row, channel]

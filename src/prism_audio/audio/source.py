@@ -1,14 +1,15 @@
-"""Where a recording comes from: a path, or an open binary file such as an upload in memory."""
+"""An open recording: where its bytes come from, and what a decoder gives of its sound."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from prism_audio.errors import AudioError
+from prism_audio.io.types import Float32
 
 AudioFile: TypeAlias = str | os.PathLike[str] | BinaryIO
 # A file, or an array with its rate in Hz.
@@ -52,6 +53,20 @@ class OpenRecording:
             "Copy it again from where it came; to keep the sound before the damage, convert it: "
             "ffmpeg -i <file> <new>.wav",
         )
+
+
+class Reader(NamedTuple):
+    """An open recording, as its decoder describes it.
+
+    ``frames`` is what the header promises (None: it does not say); ``blocks(n)`` gives the samples
+    in order as arrays (about n at most, channels), and raises :class:`AudioError` at damage.
+    """
+
+    rate: int
+    channels: int
+    frames: int | None
+    format: str
+    blocks: Callable[[int], Iterator[Float32]]
 
 
 @contextmanager

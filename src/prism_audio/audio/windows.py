@@ -8,10 +8,11 @@ window already covers gives none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from prism_audio.audio.decode import AudioSource, stream
 from prism_audio.audio.gate import check_rate, in_samples
 from prism_audio.io.types import Float32
 
@@ -33,6 +34,38 @@ class Window(NamedTuple):
     end: float
     samples: Float32
     weight: float
+
+
+class WindowShape(Protocol):
+    """The windows that an encoder wants: rate in Hz, length and hop in seconds.
+
+    Its method ``pad(sound) -> window``, if it has one, fills a window that the sound does not; by
+    default zeros do.
+    """
+
+    rate: int
+    window: float
+    hop: float
+
+
+def encoder_windows(shape: WindowShape, source: AudioSource) -> Iterator[Window]:
+    """The windows of a recording: a path, an open file, or a pair (samples, rate in Hz)."""
+    return stream_windows(shape, stream(source, shape.rate), shape.hop)
+
+
+def stream_windows(shape: WindowShape, blocks: Iterable[Float32], hop: float) -> Iterator[Window]:
+    """The windows of mono blocks at the encoder's rate, one every ``hop`` seconds."""
+    cut = windows(blocks, shape.rate, shape.window, hop)
+    if not hasattr(shape, "pad"):
+        return cut
+    return (w._replace(samples=padded(shape, w.samples, w.weight)) for w in cut)
+
+
+def padded(shape: WindowShape, samples: Float32, seconds: float) -> Float32:
+    """A window of which ``seconds`` are sound and the rest zeros, padded as the encoder wants it."""
+    pad = getattr(shape, "pad", None)
+    filled = round(seconds * shape.rate)
+    return samples if pad is None or filled >= len(samples) else pad(samples[:filled])
 
 
 def windows(blocks: Iterable[Float32], rate: int, window: float, hop: float) -> Iterator[Window]:

@@ -25,7 +25,9 @@ COMMANDS: tuple[str, ...] = (
     "calibrate",
     "inspect",
     "listen",
+    "evaluate",
     "export",
+    "export-encoder",
     "diagnose",
     "embed",
     "mix",
@@ -60,7 +62,7 @@ def _root(
 
 
 for _name in COMMANDS:
-    app.command(_name)(import_module(f"{__name__}.{_name}").command)
+    app.command(_name)(import_module(f"{__name__}.{_name.replace('-', '_')}").command)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
@@ -74,7 +76,11 @@ def main() -> None:
     try:
         app()
     except PrismError as error:
-        typer.echo(f"error: {error}", err=True)
+        from prism_audio.cli.console import printable
+
+        # A name of a file may hold control characters; the lines of a message are its own.
+        message = "\n".join(map(printable, str(error).split("\n")))
+        typer.echo(f"error: {message}", err=True)
         sys.exit(2)
     except (
         OSError

@@ -20,7 +20,10 @@ def command(
         Path, typer.Argument(exists=True, dir_okay=False, help="The experiment, a TOML file.")
     ],
     data: Annotated[
-        Path, typer.Option(exists=True, file_okay=False, help="The dataset, as it is published.")
+        Path,
+        typer.Option(
+            exists=True, file_okay=False, help="The dataset as it is published, or array files."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report.")],
     backgrounds: Annotated[
@@ -50,6 +53,7 @@ def command(
     --backgrounds places -o results[/bold]
     """
     from prism_audio.bench.cache import Cache
+    from prism_audio.bench.embeddings.array_studio import assemble_arrays
     from prism_audio.bench.embeddings.assemble import assemble
     from prism_audio.bench.experiment.reader import read_experiment
     from prism_audio.bench.report.write import write_report
@@ -64,8 +68,11 @@ def command(
     began = time.monotonic()
     stopped = "stopped; finished work is kept: run the same command again to continue"
     with orderly_stop(stopped), _progress() as progress:
-        encoder = load_encoder(settings.encoder)
-        bench = assemble(settings, data, backgrounds, encoder, store, quick)
+        if settings.arrays:
+            bench = assemble_arrays(settings, data, store)
+        else:
+            encoder = load_encoder(settings.encoder)
+            bench = assemble(settings, data, backgrounds, encoder, store, quick)
         embedded = embed(bench, _steps(progress))
         findings = investigate(bench, _steps(progress), workers)
         files = write_report(findings, out)

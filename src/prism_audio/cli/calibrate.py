@@ -21,6 +21,7 @@ def command(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The adapter: a .safetensors file.")],
     labels: options.Labels = None,
+    background: options.Background = None,
     prototypes: options.Prototypes = None,
     place: options.Place = None,
     windows: Annotated[
@@ -30,7 +31,7 @@ def command(
         bool, typer.Option("--car", help="Correct classes of low confidence less (CAR).")
     ] = False,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     chunk_rows: Annotated[
         int | None,
@@ -58,7 +59,12 @@ def command(
     check_output(out, (".safetensors",))
     with orderly_stop(f"stopped; {printable(out)} was not written"):
         classes = find_classes(
-            recordings, labels=labels, prototypes=prototypes, encoder=encoder, prompts=prompts
+            recordings,
+            labels=labels,
+            background=background,
+            prototypes=prototypes,
+            encoder=encoder,
+            prompts=prompts,
         )
         estimator(preset, car)
         named = place_of(recordings, place)

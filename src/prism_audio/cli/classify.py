@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +11,10 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
+    from prism_audio.labelling.batch import Batch
     from prism_audio.labelling.classify import Row
     from prism_audio.labelling.events import FileEvent
+    from prism_audio.labelling.formats import EventFormat
     from prism_audio.model.adapter import Adapter
 
 
@@ -21,6 +24,7 @@ def command(
         typer.Argument(help="A folder or files; or a store of 'prism embed', or an array file."),
     ],
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all rows to .csv, .json or .parquet.")
@@ -30,16 +34,23 @@ def command(
         bool, typer.Option("--no-adapt", help="Plain zero-shot: calibrate nothing.")
     ] = False,
     timeline: Annotated[
-        bool, typer.Option("--timeline", help="Label every window and merge them into events.")
+        bool, typer.Option("--timeline", help="Label every window, and find events.")
     ] = False,
     confirm: Annotated[
-        int, typer.Option(min=1, help="Windows in a row that make an event (with --timeline).")
+        int, typer.Option(min=1, help="Windows that an event lasts at least (with --timeline).")
     ] = 1,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="Events for other programs, in --out: audacity, raven, sed, kaleidoscope, birdnet.",
+        ),
+    ] = None,
     threshold: options.Threshold = None,
     top: Annotated[int, typer.Option(min=0, help="Also give the N best classes of every row.")] = 0,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: options.Json = False,
 ) -> None:
@@ -54,24 +65,27 @@ def command(
     from prism_audio.cli.console import end, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
-    from prism_audio.io.table_files import SUFFIXES, check_output, write_table
     from prism_audio.labelling.calibration import calibrate_place, estimator
     from prism_audio.labelling.classify import classify
-    from prism_audio.labelling.events import FileEvent, events_by_file
+    from prism_audio.labelling.formats.files import format_named
     from prism_audio.labelling.sources import find_classes
-    from prism_audio.labelling.table import Table
 
     if no_adapt and (adapter or save_adapter):
         raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
     if adapter and save_adapter:
         raise InputError("--adapter calibrates nothing, so there is nothing for --save-adapter")
-    if out:
-        check_output(out, SUFFIXES)
-    if save_adapter:
-        check_output(save_adapter, (".safetensors",))
+    events_format = format_named(form) if form else None
+    if events_format and not (timeline and out):
+        raise InputError("--format writes events: give --timeline, and --out for where they go")
+    _check_outputs(None if events_format else out, save_adapter)
     with orderly_stop("stopped; nothing was written"):
         classes = find_classes(
-            recordings, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            recordings,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         used = classes.vocabulary.adapter() if no_adapt else classes.adapter
         if used is None:
@@ -82,9 +96,7 @@ def command(
                 batch, classes.vocabulary, place=place_of(recordings, place), preset=preset
             )
         rows = classify(batch, used, threshold=threshold, top=top)
-    events = events_by_file(rows, confirm) if timeline else None
-    if timeline and used.facts.row == "clip":
-        note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
+    events = _find_events(batch, rows, used, confirm) if timeline else None
     # First on the screen: a disk that turns out to be full then takes less with it.
     if as_json:
         _print_json(rows, events, used, top, batch.failures)
@@ -93,14 +105,58 @@ def command(
     if save_adapter:
         used.save(save_adapter)
         note(f"wrote {printable(save_adapter)}")
+    for path in _write(out, events_format, batch, rows, events, top) if out else ():
+        note(f"wrote {printable(path)}")
+    end(batch.failures)
+
+
+def _check_outputs(out: Path | None, save_adapter: Path | None) -> None:
+    from prism_audio.io.table_files import SUFFIXES, check_output
+
     if out:
-        Table(rows, top=top).save(out)
-        note(f"wrote {printable(out)}")
-    if out and events is not None:
+        check_output(out, SUFFIXES)
+    if save_adapter:
+        check_output(save_adapter, (".safetensors",))
+
+
+def _find_events(batch: Batch, rows: list[Row], adapter: Adapter, confirm: int) -> list[FileEvent]:
+    """The events of windows, against the background where there is enough sound to learn it."""
+    from prism_audio.cli.console import note
+    from prism_audio.labelling.events import detect_events, has_background, merge_windows
+
+    if adapter.facts.row == "clip":
+        note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
+    if has_background(batch):
+        return detect_events(batch, adapter, confirm=confirm)
+    note("less than a minute of sound: too short to learn the background; labels are merged")
+    return merge_windows(rows, confirm)
+
+
+def _write(
+    out: Path,
+    form: EventFormat | None,
+    batch: Batch,
+    rows: list[Row],
+    events: list[FileEvent] | None,
+    top: int,
+) -> Iterator[Path]:
+    """Write rows and events; gives each file once it is there."""
+    from prism_audio.io.table_files import write_table
+    from prism_audio.labelling.events import FileEvent
+    from prism_audio.labelling.formats import TimedLabel
+    from prism_audio.labelling.formats.files import recordings_of, write_events
+    from prism_audio.labelling.table import Table
+
+    if form and events is not None:
+        timed = [TimedLabel(e.file, e.start, e.end, e.label, e.confidence) for e in events]
+        yield from write_events(out, form, timed, recordings_of(batch))
+        return
+    Table(rows, top=top).save(out)
+    yield out
+    if events is not None:
         beside = out.with_suffix(f".events{out.suffix}")
         write_table(beside, FileEvent._fields, [event._asdict() for event in events])
-        note(f"wrote {printable(beside)}")
-    end(batch.failures)
+        yield beside
 
 
 def _print_json(
@@ -169,7 +225,7 @@ def _print(
         )
     else:
         show_table(
-            ("file", "from", "to", "label", "score"),
+            ("file", "from", "to", "label", "score", "confidence"),
             [
                 (
                     event.file.removeprefix(prefix),
@@ -177,10 +233,11 @@ def _print(
                     number(event.end),
                     event.label,
                     number(event.score),
+                    number(event.confidence),
                 )
                 for event in events
             ],
-            numbers=("from", "to", "score"),
+            numbers=("from", "to", "score", "confidence"),
             rest=rest,
         )
     summary = summarise(rows)

@@ -7,6 +7,7 @@ accompanies them (progress, warnings, failures) goes to standard error.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+# Characters that a terminal would obey instead of show, and those that turn text around.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 
 def printable(path: str | Path) -> str:
-    """A file's name as a terminal can show it, whatever bytes it is made of."""
-    return str(path).encode(errors="surrogateescape").decode(errors="replace")
+    """A file's name as a terminal can show it: bytes that are no text replaced, controls escaped."""
+    text = str(path).encode(errors="surrogateescape").decode(errors="replace")
+    return _CONTROL.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
 
 
 def say(text: str) -> None:

@@ -28,7 +28,7 @@ def command(
         Path | None, typer.Option("--out", "-o", help="Draw the energy to a .png, .svg or .pdf.")
     ] = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: options.Json = False,
 ) -> None:

@@ -15,9 +15,12 @@ from prism_audio.cli import options
 def command(
     source: Annotated[
         str,
-        typer.Argument(help="A recording; '-' for raw samples on standard input; or 'mic'."),
+        typer.Argument(
+            help="A recording; rtsp:// or http(s)://; '-' for raw samples on standard input; 'mic'."
+        ),
     ] = "mic",
     labels: options.Labels = None,
+    background: options.Background = None,
     adapter: options.AdapterFile = None,
     warmup: Annotated[
         int, typer.Option(min=0, help="Calibrate on the first N windows, then use the result.")
@@ -50,7 +53,7 @@ def command(
     save_adapter: options.SaveAdapter = None,
     place: options.Place = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document per line.")
@@ -67,11 +70,11 @@ def command(
     Example: [bold]prism listen street.wav -a site.safetensors[/bold]
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     """
+    from prism_audio.audio.capture import sound_blocks
     from prism_audio.cli.console import end, orderly_stop
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.errors import AudioError, InputError
     from prism_audio.io.table_files import check_output
-    from prism_audio.labelling.api import sound_blocks
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.listener import Listener, Pace, Switched
     from prism_audio.labelling.sources import find_classes
@@ -82,12 +85,22 @@ def command(
         check_output(save_adapter, (".safetensors",))
     if source == "-" and rate is None:
         raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
-    if source not in ("-", "mic") and not Path(source).is_file():
+    name = source
+    if "://" in source:
+        from prism_audio.audio.network import NetworkStream
+
+        name = NetworkStream(source).name  # without the password
+    elif source not in ("-", "mic") and not Path(source).is_file():
         raise InputError(f"{source}: there is no such recording")
     failures: list[tuple[str | Path, str]] = []
     with orderly_stop("stopped"):
         classes = find_classes(
-            None, labels=labels, adapter=adapter, encoder=encoder, prompts=prompts
+            None,
+            labels=labels,
+            background=background,
+            adapter=adapter,
+            encoder=encoder,
+            prompts=prompts,
         )
         if warmup:
             estimator(preset)
@@ -102,10 +115,10 @@ def command(
             threshold=threshold,
             warmup=warmup,
             preset=preset,
-            place=place or ("" if source in ("-", "mic") else Path(source).name),
+            place=place or ("" if source in ("-", "mic") else Path(name).name),
         )
         teller = (JsonTeller if as_json else Teller)(listener, every)
-        teller.settings(source, warmup)
+        teller.settings(name, warmup)
         blocks = sound_blocks(
             sys.stdin.buffer if source == "-" else source,
             tower.rate,

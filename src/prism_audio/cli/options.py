@@ -28,12 +28,16 @@ Labels = Annotated[
         "--labels", "-l", help='What to listen for: "dog bark, siren", or a .txt or .csv file.'
     ),
 ]
+Background = Annotated[
+    str | None,
+    typer.Option(help='What is always there: "wind, traffic". Competes, and is not reported.'),
+]
 Encoder = Annotated[
     str | None,
     typer.Option(help="Encoder: concepts (the default), a CLAP hub id, or a model's path."),
 ]
 Prompts = Annotated[
-    str, typer.Option(help="Sentences that labels are put into: paper, plain, or your own file.")
+    str, typer.Option(help="Templates for labels: sentences, plain, or your own file.")
 ]
 Preset = Annotated[str, typer.Option(help="Parameters: default, paper or released.")]
 Place = Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
 from prism_audio.io.table_files import check_output
+from prism_audio.io.types import Float64
 
 if TYPE_CHECKING:
     from prism_audio.model.diagnose import Shift
@@ -37,11 +38,37 @@ def draw_shift(shift: Shift, path: str | os.PathLike[str]) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_title(f"{shift.pairs} pairs, {shift.d} dimensions", fontsize=10)
     axes.legend(loc="lower right", frameon=False)
-    held = io.BytesIO()
+    _save(figure, path)
+
+
+def draw_confusion(
+    rows: list[str], columns: list[str], table: Float64, path: str | os.PathLike[str]
+) -> None:
+    """Clips by true label (rows) and answer (columns), with names on both axes."""
+    side = 2.2 + 0.22 * max(len(rows), len(columns))
+    figure = _figure()(figsize=(side, side), layout="constrained")
+    axes = figure.add_subplot()
+    axes.imshow(table / table.sum(axis=1, keepdims=True), cmap="Blues", vmin=0, vmax=1)
+    size = 9 if len(columns) <= 25 else 6
+    axes.set_xticks(range(len(columns)), columns, rotation=90, fontsize=size)
+    axes.set_yticks(range(len(rows)), rows, fontsize=size)
+    axes.set(xlabel="answer", ylabel="truth")
+    if len(columns) <= 25:
+        for i, j in zip(*table.nonzero(), strict=True):
+            dark = table[i, j] > table[i].sum() / 2
+            axes.text(
+                j, i, f"{table[i, j]:.0f}", ha="center", va="center", fontsize=7,
+                color="white" if dark else "black",
+            )  # fmt: skip
+    _save(figure, path)
+
+
+def _save(figure: Any, path: str | os.PathLike[str]) -> None:
+    buffer = io.BytesIO()
     target = check_output(path, SUFFIXES)
-    figure.savefig(held, format=target.suffix[1:].lower(), dpi=150)
+    figure.savefig(buffer, format=target.suffix[1:].lower(), dpi=150)
     with atomic_write(target) as file:
-        file.write(held.getvalue())
+        file.write(buffer.getvalue())
 
 
 def _figure() -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import secrets
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +13,22 @@ import typer
 from prism_audio.cli import options
 
 PORT = 8765
+
+
+class LogLevel(StrEnum):
+    """How much the log shows."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class LogFormat(StrEnum):
+    """How a line of the log looks."""
+
+    human = "human"
+    json = "json"
 
 
 def command(
@@ -22,7 +40,7 @@ def command(
     ] = None,
     labels: options.Labels = None,
     encoder: options.Encoder = None,
-    prompts: options.Prompts = "paper",
+    prompts: options.Prompts = "sentences",
     store: Annotated[
         Path | None,
         typer.Option(
@@ -44,6 +62,22 @@ def command(
     queue: Annotated[
         int, typer.Option(min=1, help="Requests at a time; more are told to come again (429).")
     ] = 128,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A further name that clients may call it by; '*' allows all."),
+    ] = None,
+    root_path: Annotated[
+        str, typer.Option(help="The path below which a proxy shows it, such as /prism.")
+    ] = "",
+    behind_proxy: Annotated[
+        bool, typer.Option(help="Believe the X-Forwarded headers of a proxy on this machine.")
+    ] = False,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="Least important lines of the log; 'info' shows requests.")
+    ] = LogLevel.warning,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Lines of the log, for people or as JSON.")
+    ] = LogFormat.human,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where it listens as one JSON line.")
     ] = False,
@@ -67,12 +101,18 @@ def command(
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
         ) from None
-    from prism_audio.serve.settings import Limits, ServiceSettings, is_loopback
+    from prism_audio.serve.access import is_loopback
+    from prism_audio.serve.logs import start_log
+    from prism_audio.serve.settings import Limits, ServiceSettings
 
     if adapter and labels:
         raise InputError("an adapter brings its own labels; leave out --labels")
     if token is not None and not token.strip():
         raise InputError("the token is empty; leave it out, or give one of some length")
+    made = token is None and not is_loopback(host)
+    if made:
+        token = secrets.token_urlsafe(16)
+    start_log(log_level, log_format)
     settings = ServiceSettings(
         adapters=tuple(adapter or ()),
         labels=labels,
@@ -81,6 +121,9 @@ def command(
         store=store,
         token=token,
         host=host,
+        hosts=tuple(allow_host or ()),
+        root_path=root_path.rstrip("/"),
+        proxy=behind_proxy,
         limits=Limits(
             files=max_files,
             bytes=max_mb * 2**20,
@@ -96,10 +139,11 @@ def command(
             note(line)
         if store is None:
             note("calibrated sites end with the service; --store FOLDER keeps them")
-        if not (is_loopback(host) or token):
-            note(f"warning: anybody who reaches {host} can use this service; set PRISM_TOKEN")
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listener.getsockname()[1]}/"
+        if made:
+            note(f"clients must show this token: {token} (set PRISM_TOKEN for one of your own)")
+            url += f"#token={token}"
         if as_json:
             names = [site.name for site in sites]
             typer.echo(json.dumps({"url": url, "default": sites.default, "sites": names}))

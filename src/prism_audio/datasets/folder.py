@@ -16,10 +16,10 @@ def audio_files(
 ) -> list[Path]:
     """Every recording below a folder, sorted by its path relative to that folder.
 
-    A recording is known by its suffix, in any case. Hidden files and folders are left out. Linked
-    folders are followed, but each folder is read once however many names lead to it (its own name
-    first), so that a link can neither trap the walk nor count a recording twice. A link to nothing
-    stays in the list: whoever opens it will say so.
+    A recording is known by its suffix, in upper or lower case. Hidden files and folders are left out.
+    Linked folders are followed, but each folder is read once however many names lead to it (its own
+    name first), so that a link can neither trap the search nor count a recording twice. A link to
+    nothing, or to itself, stays in the list: the decoder will say that it cannot be read.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def audio_files(
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder; give the folder that holds the recordings")
-    found: list[Path] = []
+    recordings: list[Path] = []
     seen: set[tuple[int, int]] = set()
     waiting: list[Path] = [root]
     links: list[Path] = []
@@ -58,11 +58,12 @@ def audio_files(
             continue
         # Sorted, so that among several links to one folder it is always the same that counts.
         for entry in sorted(shown, key=lambda entry: entry.name, reverse=True):
-            if entry.is_dir():
+            kind = _kind(entry)
+            if kind == "folder":
                 (links if entry.is_symlink() else waiting).append(here / entry.name)
-            elif _is_recording(entry):
-                found.append(here / entry.name)
-    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+            elif kind == "recording":
+                recordings.append(here / entry.name)
+    return sorted(recordings, key=lambda path: path.relative_to(root).as_posix())
 
 
 def nothing_found(folder: Path) -> InputError:
@@ -70,10 +71,17 @@ def nothing_found(folder: Path) -> InputError:
     return InputError(f"no recording below {folder}; known suffixes: {' '.join(sorted(SUFFIXES))}")
 
 
-def _is_recording(entry: os.DirEntry[str]) -> bool:
-    # A pipe or a device named like a recording would block its reader for ever.
-    openable = entry.is_file() or not os.path.exists(entry.path)
-    return openable and os.path.splitext(entry.name)[1].lower() in SUFFIXES
+def _kind(entry: os.DirEntry[str]) -> str:
+    """``folder``, ``recording``, or ``other``."""
+    try:
+        if entry.is_dir():
+            return "folder"
+        # A pipe or a device named like a recording would block its reader for ever.
+        openable = entry.is_file() or not os.path.exists(entry.path)
+    except OSError:  # a link to itself, or one that must not be followed: its reader will say so
+        openable = True
+    is_recording = openable and os.path.splitext(entry.name)[1].lower() in SUFFIXES
+    return "recording" if is_recording else "other"
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def synthetic_sounds(folder: Path, seed: int) -> DemoResult:
         for k, c in enumerate(truth)
     ]
     E = embed_audio(encoder, clips)
-    T = prototypes(encoder, labels, PromptSet.load("paper"))
+    T = prototypes(encoder, labels, PromptSet.load("sentences"))
     title = f"Synthetic sounds in pink noise at {SNR_DB:g} dB (rendered, not recorded)"
     return _calibrate(title, encoder.id, E, T, truth, labels, folder, "synthetic")
 

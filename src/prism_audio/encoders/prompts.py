@@ -24,6 +24,7 @@ from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 
 SLOT = "{}"
+_FORMER_NAME = re.compile(r"^paper(?=(-\d+)?$)")
 _COLUMNS = ("label", "labels", "category", "class", "class_name", "display_name", "name")
 
 
@@ -34,7 +35,7 @@ class PromptSet:
     Attributes
     ----------
     name : str
-        Name and version of a shipped set (``paper-1``), or the path of the user's file.
+        Name and version of a shipped set (``sentences-1``), or the path of the user's file.
     templates : tuple of str
         In the order of the file.
     """
@@ -68,11 +69,12 @@ class PromptSet:
         Parameters
         ----------
         name_or_path : str or path
-            ``plain`` (the label alone), ``paper`` (twenty templates), either with a version
-            (``paper-1``) or the newest without; or a path.
+            ``plain`` (the label alone), ``sentences`` (twenty templates), either with a version
+            (``sentences-1``) or the newest without; or a path. ``sentences`` was called ``paper``
+            before, and adapters of that time store ``paper-1``, so the old name is read too.
         """
         shipped = {Path(file.name).stem: file for file in _folder().iterdir()}
-        name = os.fspath(name_or_path)
+        name = _FORMER_NAME.sub("sentences", os.fspath(name_or_path))
         versions = [key for key in shipped if re.fullmatch(re.escape(name) + r"(-\d+)?", key)]
         if versions:
             newest = max(versions, key=lambda key: int(key.rpartition("-")[2]))

@@ -20,7 +20,8 @@ def load_encoder(name: str | os.PathLike[str] = DEFAULT, **options: Any) -> Enco
     ----------
     name : str or path
         The name of a registered encoder (any installed package can register one as an entry point
-        of the group ``prism_audio.encoders``); or a CLAP model: a hub id such as
+        of the group ``prism_audio.encoders``); ``NAME:SOURCE`` for one that takes a source, as in
+        ``onnx:Xenova/clap-htsat-unfused``; or a CLAP model: a hub id such as
         ``laion/clap-htsat-fused``, a folder, or LAION's ``.pt`` file.
     **options
         Passed to the encoder.
@@ -33,8 +34,11 @@ def load_encoder(name: str | os.PathLike[str] = DEFAULT, **options: Any) -> Enco
     known = {point.name: point for point in metadata.entry_points(group=ENTRY_POINTS)}
     text = os.fspath(name)
     is_path = not isinstance(name, str) or "/" in text or os.sep in text or os.path.exists(text)
+    prefix, _, source = text.partition(":")
     if text in known:
         chosen = text
+    elif source and prefix in known:
+        chosen, options = prefix, {"source": source, **options}
     elif is_path and "clap" in known:
         chosen, options = "clap", {"source": text, **options}
     else:

@@ -32,6 +32,7 @@ def about(adapter: Adapter) -> dict[str, Any]:
         "encoder_fingerprint": adapter.encoder_fingerprint,
         "prompts": adapter.prompts,
         "place": adapter.facts.place,
+        "background": list(adapter.labels[len(adapter.labels) - (adapter.facts.background or 0) :]),
         "verdict": adapter.facts.verdict,
     }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 
+@cache
 def usable_cores() -> int:
-    """The number of cores this process may run on."""
+    """The number of cores this process may run on, looked up once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

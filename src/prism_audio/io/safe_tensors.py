@@ -73,7 +73,7 @@ class TensorHeader:
         written = self.metadata.get(HASH_KEY)
         if written is None:
             return None
-        state = _hash_of_header(self._document)
+        state = header_hash(self._document)
         with self.path.open("rb") as file:
             file.seek(self.begin)
             while block := file.read(2**20):
@@ -153,7 +153,7 @@ def dump(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> by
         }
         payload.append(data)
         end += len(data)
-    state = _hash_of_header(document)
+    state = header_hash(document)
     for data in payload:
         state.update(data)
     document["__metadata__"][HASH_KEY] = state.hexdigest()
@@ -199,7 +199,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _hash_of_header(document: dict[str, Any]) -> hashlib._Hash:
+def header_hash(document: dict[str, Any]) -> hashlib._Hash:
     """A SHA-256 that has taken in the header without the hash itself."""
     metadata = {k: v for k, v in document["__metadata__"].items() if k != HASH_KEY}
     text = json.dumps({**document, "__metadata__": metadata}, sort_keys=True, separators=(",", ":"))

@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from prism_audio.errors import AudioError, InputError
+from prism_audio.audio.capture import sound_blocks
+from prism_audio.errors import AudioError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import AnyPath, Batch
 from prism_audio.labelling.calibration import calibrate_place, estimator
@@ -36,8 +36,9 @@ def calibrate(
     paths: Paths,
     labels: str | Sequence[str],
     *,
+    background: str | Sequence[str] | None = None,
     encoder: AnyEncoder = "concepts",
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
     preset: str = "default",
     place: str | None = None,
     windows: bool = False,
@@ -50,6 +51,9 @@ def calibrate(
         Recordings or folders of them; or a store of ``prism embed``, or a file of embeddings.
     labels : sequence of str, or str
         What to listen for; as text: a comma list, or a file with a label a line.
+    background : sequence of str, or str, optional
+        Words for what is always there, such as wind or traffic: they compete with the labels and
+        are answered ``background``.
     encoder : str or Encoder
         What embeds sound and text; see :func:`prism_audio.encoders.load_encoder`.
     prompts : str or path
@@ -68,7 +72,9 @@ def calibrate(
     """
     estimator(preset)
     sources = as_paths(paths)
-    classes = find_classes(sources, labels=labels, encoder=encoder, prompts=prompts)
+    classes = find_classes(
+        sources, labels=labels, background=background, encoder=encoder, prompts=prompts
+    )
     batch = _heard(read_rows(sources, classes, windows=windows))
     if place is None:
         place = Path(sources[0]).resolve().name
@@ -154,32 +160,6 @@ def listen(
     for notice in listener.hear(sound_blocks(source, tower.rate, rate=rate)):
         if isinstance(notice, tuple) and notice[0] == "end":
             yield notice[1]
-
-
-def sound_blocks(
-    source: AnyPath | BinaryIO | Iterable[Float32],
-    to_rate: int,
-    *,
-    rate: int | None = None,
-    form: str = "s16le",
-    channels: int = 1,
-    device: str | None = None,
-) -> Iterable[Float32]:
-    """Mono float32 blocks at ``to_rate`` from a recording, the microphone or raw samples."""
-    from prism_audio.audio.capture import microphone_blocks, pcm_blocks
-    from prism_audio.audio.decode import stream
-
-    if source == "mic":
-        return microphone_blocks(to_rate, device)
-    if isinstance(source, str | os.PathLike):
-        if not Path(source).is_file():
-            raise InputError(f"{source}: there is no such recording")
-        return stream(source, to_rate)
-    if not hasattr(source, "read"):
-        return source
-    if rate is None:
-        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
-    return pcm_blocks(cast(BinaryIO, source), rate, to_rate, form=form, channels=channels)
 
 
 def _heard(batch: Batch) -> Batch:

@@ -20,9 +20,8 @@ from prism_audio.io.matrices import is_matrix_file, read_matrix
 from prism_audio.io.types import Float
 
 if TYPE_CHECKING:
-    from prism_audio.encoders.embedding.engine import Failure
+    from prism_audio.encoders.embedding.engine import Failure, Progress
     from prism_audio.encoders.protocol import Encoder
-    from prism_audio.store.update import Progress
 
 AnyPath = str | os.PathLike[str]
 
@@ -128,8 +127,7 @@ def embed_batch(
     InputError
         If there is nothing to embed. What cannot be read is in ``failures`` of the result.
     """
-    from prism_audio.encoders.embedding.engine import Clip, embed_files
-    from prism_audio.store.update import Silent
+    from prism_audio.encoders.embedding.engine import Clip, Silent, embed_files
 
     progress = progress or Silent()
     failures: list[tuple[str, str]] = []

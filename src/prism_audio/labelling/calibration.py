@@ -127,6 +127,7 @@ def described(
             facts,
             classes=class_evidence(rows, adapter, model.parameters_),
             surroundings=surroundings(rows, y, len(words.labels)),
+            background=words.background or None,
         ),
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from prism_audio.labelling.batch import Batch
-from prism_audio.labelling.labeller import Answer, Labeller
+from prism_audio.labelling.labeller import UNKNOWN, Answer, Labeller
 from prism_audio.model.adapter import Adapter
 
 # Columns of a table, in their order.
@@ -92,7 +92,7 @@ def summarise(rows: list[Row]) -> BatchSummary:
     return BatchSummary(
         len(rows),
         sum(row.best != row.zero_shot for row in rows),
-        sum(not row.convinced for row in rows),
+        sum(row.label == UNKNOWN and not row.convinced for row in rows),
         Counter(row.zero_shot for row in rows),
         Counter(row.label for row in rows),
     )

@@ -1,4 +1,8 @@
-"""From labels of windows to events: what was heard from when to when.
+"""From windows to events: what was heard from when to when.
+
+Long recordings: :func:`detect_events` learns the background of the place from their windows and finds
+what stands out (:mod:`prism_audio.labelling.detection`). Streams, and recordings too short to tell what
+is ordinary in them: :class:`Events` and :func:`merge_windows` join neighbouring windows of one label.
 
 Neighbouring windows overlap; the boundary between two lies in the middle of what they share, so
 events never overlap and leave no gap that was heard. A change of label counts once ``confirm``
@@ -12,8 +16,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from prism_audio.errors import InputError
+from prism_audio.labelling import detection
+from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import Row
+from prism_audio.model.adapter import Adapter
 
 
 class LabelledWindow(NamedTuple):
@@ -124,7 +133,11 @@ def events(windows: Iterable[LabelledWindow], confirm: int = 1) -> Iterator[Even
 
 
 class FileEvent(NamedTuple):
-    """An event and the recording it was heard in."""
+    """An event and the recording it was heard in.
+
+    ``score`` is the mean cosine of its windows, ``confidence`` the chance that it is real, where the
+    background is known.
+    """
 
     file: str
     start: float
@@ -132,10 +145,11 @@ class FileEvent(NamedTuple):
     label: str
     score: float
     windows: int
+    confidence: float | None = None
 
 
-def events_by_file(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
-    """The events of every recording, from a row for each of its windows."""
+def merge_windows(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
+    """The events of every recording, from the labels of its windows."""
     result = []
     for file, windows in groupby(rows, key=lambda row: row.file):
         labelled = (
@@ -147,3 +161,58 @@ def events_by_file(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
             start, end, score = round(event.start, 3), round(event.end, 3), round(event.score, 6)
             result.append(FileEvent(file, start, end, event.label, score, event.windows))
     return result
+
+
+def has_background(batch: Batch) -> bool:
+    """Whether a batch of windows is long enough to tell what is ordinary in it."""
+    return len(batch) >= detection.ENOUGH
+
+
+def detect_events(batch: Batch, adapter: Adapter, *, confirm: int = 1) -> list[FileEvent]:
+    """The events of recordings from one place, against the background that they share.
+
+    Parameters
+    ----------
+    batch : Batch
+        A row for every window, recording by recording in order; see :func:`has_background`.
+    adapter : Adapter
+        Its correction is applied first; its labels are what is listened for.
+    confirm : int
+        Windows that an event lasts at least.
+    """
+    spans = _recordings(batch)
+    hop = float(np.median(np.concatenate([np.diff(batch.start[span]) for span in spans])))
+    rows = [detection.smooth(adapter.transform(batch.embeddings[span]), hop) for span in spans]
+    background = detection.learn_background(np.concatenate(rows), adapter.prototypes)
+    strengths = [background.strengths(smoothed) for smoothed in rows]
+    C = len(adapter.labels) - (adapter.facts.background or 0)
+    onset = detection.choose_onset(strengths, C, hop)
+    result, z = [], []
+    for span, smoothed, strength in zip(spans, rows, strengths, strict=True):
+        for event in detection.detect(strength, C, onset):
+            if event.last - event.first + 1 < confirm:
+                continue
+            part = slice(span.start + event.first, span.start + event.last + 1)
+            scores = adapter.prototypes[event.label] @ smoothed[event.first : event.last + 1].T
+            middle = (batch.start[part] + batch.end[part]) / 2
+            begin = max(middle[0] - hop / 2, batch.start[span.start])
+            end = min(middle[-1] + hop / 2, batch.end[span.stop - 1])
+            z.append(event.strength)
+            result.append(
+                FileEvent(
+                    batch.files[span.start],
+                    round(float(begin), 3),
+                    round(float(end), 3),
+                    adapter.labels[event.label],
+                    round(float(scores.mean()), 6),
+                    part.stop - part.start,
+                )
+            )
+    sure = detection.confidences(z, hop * len(batch) / 3600)
+    return [e._replace(confidence=round(float(c), 4)) for e, c in zip(result, sure, strict=True)]
+
+
+def _recordings(batch: Batch) -> list[slice]:
+    """Where the windows of each recording lie."""
+    starts = [i for i in range(len(batch)) if i == 0 or batch.files[i] != batch.files[i - 1]]
+    return [slice(*bounds) for bounds in zip(starts, [*starts[1:], len(batch)], strict=True)]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.windows import stream_windows
+from prism_audio.audio.windows import Window, stream_windows
 from prism_audio.errors import InputError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch

@@ -23,7 +23,7 @@ from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.store.store import read_settings
 
 if TYPE_CHECKING:
-    from prism_audio.store.update import Progress
+    from prism_audio.encoders.embedding.engine import Progress
 
 AnyEncoder = str | Encoder
 Paths = AnyPath | Sequence[AnyPath]
@@ -42,10 +42,11 @@ def find_classes(
     paths: Sequence[AnyPath] | None,
     *,
     labels: str | Sequence[str] | None = None,
+    background: str | Sequence[str] | None = None,
     prototypes: AnyPath | None = None,
     adapter: Adapter | AnyPath | None = None,
     encoder: AnyEncoder | None = None,
-    prompts: AnyPath = "paper",
+    prompts: AnyPath = "sentences",
 ) -> Classes:
     """The classes, from an adapter, from a file of prototypes, or from labels and an encoder.
 
@@ -56,6 +57,8 @@ def find_classes(
         names its own.
     labels : str or sequence of str, optional
         See :func:`~prism_audio.encoders.prompts.read_labels`.
+    background : str or sequence of str, optional
+        Words for what is always there; they compete with the labels and are not reported.
     prototypes : path, optional
         A file of text vectors.
     adapter : Adapter or path, optional
@@ -71,6 +74,8 @@ def find_classes(
             'say what to listen for: either --labels "dog bark, siren" or a saved --adapter, '
             f"{'one of them is needed' if adapter is None else 'not both'}"
         )
+    if background is not None and (adapter is not None or prototypes is not None):
+        raise InputError("--background goes with --labels; an adapter has its own background words")
     if adapter is not None:
         return _calibrated(adapter, encoder, sound=kind == "audio")
     names = read_labels(labels) if labels is not None else []
@@ -81,7 +86,8 @@ def find_classes(
         return Classes(Vocabulary.from_file(prototypes, names), encoder=tower)
     prompt_set = PromptSet.load(prompts)
     tower = as_encoder(chosen)
-    return Classes(Vocabulary.from_text(tower, names, prompt_set), encoder=tower)
+    others = read_labels(background) if background is not None else []
+    return Classes(Vocabulary.from_text(tower, names, prompt_set, others), encoder=tower)
 
 
 def _calibrated(adapter: Adapter | AnyPath, encoder: AnyEncoder | None, *, sound: bool) -> Classes:

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Context:
-    """Knowledge of the place besides its recordings, for oracles alone.
+    """Knowledge besides embeddings and prototypes: the place, for oracles; further text, for some.
 
     Attributes
     ----------
@@ -47,10 +47,16 @@ class Context:
         Embedded prompts about the background; the paper uses three.
     background_audio : (d,) or (n, d) array, optional
         Embeddings of the background alone, without events.
+    prompt_text : (P, C, d) array, optional
+        The classes in each prompt template.
+    noise_text : (P, C, d) array, optional
+        The classes with each noise phrase ("dog bark with traffic noise").
     """
 
     background_text: Any = None
     background_audio: Any = None
+    prompt_text: Any = None
+    noise_text: Any = None
 
 
 @dataclass(frozen=True)
@@ -96,12 +102,15 @@ class Method(ABC):
         Its role in a comparison.
     gradients : bool
         Whether it descends a gradient.
+    needs : str
+        The attribute of :class:`Context` that it cannot do without; empty for most.
     """
 
     name: ClassVar[str]
     origin: ClassVar[str]
     kind: ClassVar[Kind]
     gradients: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
 
     @abstractmethod
     def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
@@ -150,6 +159,28 @@ class RowMethod(ParameterMethod):
 def checked_units(X: Any, name: str, width: int | None = None) -> Float64:
     """Rows (n, d) after all checks, with unit length, as float64."""
     return unit_rows(as_rows(X, name, width)[0]).astype(np.float64)
+
+
+def needed(method: Method, context: Context | None, width: int) -> Any:
+    """The attribute of the context that ``method`` needs; an error where it is missing."""
+    value = getattr(context, method.needs, None)
+    if value is None:
+        raise InputError(
+            f"{method.name} needs {method.needs}: fit(E, T, Context({method.needs}=...)) with rows as "
+            f"wide as E ({width})"
+        )
+    return value
+
+
+def text_stack(method: Method, context: Context | None, T: Float64) -> Float64:
+    """Unit texts (P, C, d) that ``method`` needs, P for each of the C classes of ``T``."""
+    C, d = T.shape
+    stack = np.asarray(needed(method, context, d))
+    if stack.ndim != 3 or stack.shape[1:] != (C, d):
+        raise InputError(
+            f"{method.name}: {method.needs} has shape {stack.shape}; wanted (texts, {C}, {d})"
+        )
+    return checked_units(stack.reshape(-1, d), method.needs).reshape(stack.shape)
 
 
 def linear_head(E: Float, A: Float, b: Float | None = None) -> Fitted:

@@ -14,11 +14,10 @@ product is the same as averaging the prompts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from prism_audio.errors import InputError
 from prism_audio.methods.base import (
     Context,
     Fitted,
@@ -26,6 +25,7 @@ from prism_audio.methods.base import (
     ParameterMethod,
     checked_units,
     linear_head,
+    needed,
 )
 
 
@@ -43,19 +43,13 @@ class _ContextDA(ParameterMethod):
 
     origin = "Acevedo et al., domain adaptation in audio-text models, Interspeech 2025"
     kind = Kind.ORACLE
-    needs: ClassVar[str]
 
     def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
         rows = checked_units(E, "E")
         d = rows.shape[1]
         text = checked_units(T, "T", d)
-        background: Any = getattr(context, self.needs, None)
-        if background is None:
-            raise InputError(
-                f"{self.name} is an oracle and needs to know the background: "
-                f"fit(E, T, Context({self.needs}=...)) with rows as wide as E ({d})"
-            )
-        units = checked_units(np.atleast_2d(background), self.needs, d)
+        background = np.atleast_2d(needed(self, context, d))
+        units = checked_units(background, self.needs, d)
         return linear_head(rows, text.T, -self.tau * (units @ text.T).mean(axis=0))
 
 

@@ -4,7 +4,7 @@
     mu_c  = (sum_i r_ic e_i + kappa a_c) / (sum_i r_ic + kappa)
     a_c   = mean(E) + g (t_c - mean(T))
     S     = S_W + rho tr(S_W)/d I,       S_W = sum_ic r_ic (e_i - mu_c)(e_i - mu_c)^T / N
-    pi_c  = (sum_i r_ic + 1) / (N + C)
+    pi_c  = (sum_i r_ic + 1) / (N + C), or 1 / C with ``prior="even"``
 
 The anchors a_c are the deviations of the text, moved to the mean of the audio: the text's own positions
 would count the modality gap as a difference between classes. g is the gain that best fits the text's
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from prism_audio.errors import InputError
 from prism_audio.geometry.ccvd import NO_SCATTER
 from prism_audio.io.types import Float64
 from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
@@ -42,16 +43,24 @@ class GaussianEM(RowMethod):
         Weight of the text anchor of a class, in clips.
     rho : float
         Shrinkage of the covariance, in units of the mean variance.
+    prior : {"learned", "even"}
+        Whether the class proportions pi are updated, or stay equal.
     """
 
     scale: float | str = CLIP_SCALE
     iterations: int = 10
     kappa: float = 5.0
     rho: float = 1.0
+    prior: str = "learned"
 
     name = "gaussian_em"
     origin = "Friedman, JASA 1989, under EM with text anchors"
     kind = Kind.RIVAL
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior not in ("learned", "even"):
+            raise InputError(f"gaussian_em: prior={self.prior!r}; wanted 'learned' or 'even'")
 
     def adapt(self, E: Float64, T: Float64) -> Fitted:
         cosines = E @ T.T
@@ -60,6 +69,8 @@ class GaussianEM(RowMethod):
         A, b = T.T, np.zeros(len(T))
         for _ in range(self.iterations):
             A, b = gaussian_head(E, gram, R, anchors, self.kappa, self.rho)
+            if self.prior == "learned":
+                b += np.log((R.sum(axis=0) + 1) / (len(E) + len(T)))
             R = np.exp(log_posterior(E @ A + b))
         return linear_head(E, A, b)
 
@@ -78,8 +89,8 @@ def text_anchors(E: Float64, T: Float64, R: Float64) -> Float64:
 def gaussian_head(
     E: Float64, gram: Float64, R: Float64, anchors: Float64, kappa: float, rho: float
 ) -> tuple[Float64, Float64]:
-    """log pi_c + log N(e; mu_c, S) as e A + b, up to what is the same for all classes."""
-    (N, d), C = E.shape, R.shape[1]
+    """log N(e; mu_c, S) as e A + b, up to what is the same for all classes."""
+    N, d = E.shape
     n_c = R.sum(axis=0)
     sums = R.T @ E
     mu = (sums + kappa * anchors) / (n_c + kappa)[:, None]
@@ -88,5 +99,5 @@ def gaussian_head(
     S = (gram - cross - cross.T + (mu.T * n_c) @ mu) / N
     S[np.diag_indices(d)] += rho * max(np.trace(S), NO_SCATTER) / d
     A = linalg.solve(S, mu.T, assume_a="pos", check_finite=False)
-    b = -0.5 * np.einsum("cd,dc->c", mu, A) + np.log((n_c + 1) / (N + C))
+    b = -0.5 * np.einsum("cd,dc->c", mu, A)
     return np.asarray(A), np.asarray(b)

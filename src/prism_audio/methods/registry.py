@@ -15,16 +15,21 @@ from prism_audio.methods.audio_prototypes import AudioPrototypes
 from prism_audio.methods.base import Method
 from prism_audio.methods.conmix_affine import CoNMixAffine
 from prism_audio.methods.contextda import ContextDAAudio, ContextDAText
+from prism_audio.methods.das import DAS
 from prism_audio.methods.gaussian_em import GaussianEM
 from prism_audio.methods.mean_shift import MeanShift
+from prism_audio.methods.onzeta import OnZeta
 from prism_audio.methods.pca_pp import PCAPlusPlus
 from prism_audio.methods.prism import Prism, PrismCAR, PrismPaper, PrismReleased
+from prism_audio.methods.prompt_weights import PromptWeights
 from prism_audio.methods.sinkhorn import Sinkhorn
 from prism_audio.methods.stata import StatA
 from prism_audio.methods.subtta import SubTTA
 from prism_audio.methods.tda import TDA
 from prism_audio.methods.tda_paper import TDAPaper
 from prism_audio.methods.tent_affine import TentAffine
+from prism_audio.methods.text_mixture import TextMixture
+from prism_audio.methods.transclip import TransCLIP
 from prism_audio.methods.zero_shot import ZeroShot
 from prism_audio.methods.zlap import ZLaP
 
@@ -50,7 +55,12 @@ METHODS: dict[str, type[Method]] = {
         AudioPrototypes,
         GaussianEM,
         StatA,
+        TransCLIP,
+        TextMixture,
+        OnZeta,
         ZLaP,
+        DAS,
+        PromptWeights,
     )
 }
 

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from prism_audio.errors import AdapterError, InputError
 from prism_audio.geometry.abr import apply_map, identity_map
@@ -26,13 +27,15 @@ from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, row_norms, unit_rows
 from prism_audio.io.arrays import as_matrix, as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.atomic import atomic_write
-from prism_audio.io.types import Float
+from prism_audio.io.types import AnyTensor, Float
 from prism_audio.model import card
 from prism_audio.model.adapter_file import payload_of, read_card, read_file
 from prism_audio.model.facts import Facts
 
 # Between these lengths the squares of a row's entries cannot overflow or vanish in float32.
 SHORT, LONG = 1e-15, 1e15
+# How far the length of a prototype may be from 1.
+UNIT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +86,29 @@ class Adapter:
         """Width d of the embeddings."""
         return int(self.W.shape[1])
 
+    @overload
+    def transform(self, E: AnyTensor) -> AnyTensor: ...
+    @overload
+    def transform(self, E: ArrayLike) -> Float: ...
     def transform(self, E: Any) -> Any:
         """Corrected unit rows (N, d) for embeddings ``E`` (N, d) of any scale."""
         rows, restore = as_rows(E, "E", self.dim)
         return restore(apply_map(unit_rows(rows), self.W))
 
+    @overload
+    def scores(self, E: AnyTensor) -> AnyTensor: ...
+    @overload
+    def scores(self, E: ArrayLike) -> Float: ...
     def scores(self, E: Any) -> Any:
         """Cosines (N, C) between the corrected embeddings and the prototypes."""
         rows, restore = as_rows(E, "E", self.dim)
         L = apply_map(unit_rows(rows), self.W) @ self.prototypes.T.astype(rows.dtype)
         return restore(np.clip(L, -1, 1, out=L))
 
+    @overload
+    def predict(self, E: AnyTensor) -> AnyTensor: ...
+    @overload
+    def predict(self, E: ArrayLike) -> Labels: ...
     def predict(self, E: Any) -> Any:
         """Class index (N,) of every embedding, by the folded head."""
         rows, restore = as_matrix(E, "E", self.dim)
@@ -143,6 +158,11 @@ class Adapter:
         # By columns, so that one clip meets each class in one run through memory.
         return np.asfortranarray(head[:-1]), head[-1].copy()
 
+    @cached_property
+    def zero_shot_head(self) -> Float:
+        """The unit prototypes as columns (d, C): unit rows times this are the zero-shot cosines."""
+        return unit_rows(self.prototypes).T
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all."""
         card = {
@@ -167,11 +187,13 @@ class Adapter:
             fields = read_card(metadata["card"])
             W, prototypes, labels = tensors["W"], tensors["prototypes"], tuple(fields.pop("labels"))
             _check(W, prototypes, labels, AdapterError)
+            if not (np.abs(row_norms(prototypes) - 1) < UNIT).all() or np.abs(W).max() > LONG:
+                raise AdapterError("W or the prototypes hold numbers that no calibration gives")
             facts = Facts.from_dict(fields.pop("facts"))
             if facts.classes is not None and not facts.classes.fits(len(labels)):
                 raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
             return cls(W, prototypes, labels, **fields, facts=facts)
-        except (KeyError, TypeError, ValueError, AdapterError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AdapterError) as error:
             missing = "lacks " if isinstance(error, KeyError) else ""
             raise AdapterError(
                 f"{path} is damaged: {missing}{error}; calibrate the place again"
@@ -190,6 +212,7 @@ class Adapter:
             ("encoder", _named(self.encoder, self.encoder_fingerprint)),
             ("prompts", _named(self.prompts, self.prompts_fingerprint)),
             ("classes", ", ".join(self.labels[:8]) + (f", ... ({C} in all)" if C > 8 else "")),
+            ("background", ", ".join(self.labels[C - (facts.background or 0) :])),
             ("size", f"W {d + 1} x {d}, head {d + 1} x {C}"),
             ("parameters", ", ".join(f"{k}={_short(v)}" for k, v in self.parameters.items())),
         ]

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,9 +28,9 @@ from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import product
 from prism_audio.geometry.released import calibrate_released
 from prism_audio.geometry.source import InMemory, RowSource, pick
-from prism_audio.geometry.sphere import Mask, row_norms, unit_rows
+from prism_audio.geometry.sphere import Labels, Mask, row_norms, unit_rows
 from prism_audio.io.arrays import as_rows, is_torch
-from prism_audio.io.types import Float
+from prism_audio.io.types import AnyTensor, Float
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
 from prism_audio.model.incremental import Reservoir
@@ -229,18 +230,34 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.reservoir_, self.prototypes_ = reservoir, text
         return self
 
+    @overload
+    def transform(self, X: AnyTensor) -> AnyTensor: ...
+    @overload
+    def transform(self, X: ArrayLike) -> Float: ...
     def transform(self, X: Any) -> Any:
         """Corrected unit rows (N, d)."""
         return self._fitted(X).transform(X)
 
+    @overload
+    def decision_function(self, X: AnyTensor) -> AnyTensor: ...
+    @overload
+    def decision_function(self, X: ArrayLike) -> Float: ...
     def decision_function(self, X: Any) -> Any:
         """Cosines (N, C) of the corrected rows to the prototypes."""
         return self._fitted(X).scores(X)
 
+    @overload
+    def predict(self, X: AnyTensor) -> AnyTensor: ...
+    @overload
+    def predict(self, X: ArrayLike) -> Labels: ...
     def predict(self, X: Any) -> Any:
         """Class index (N,) of every row."""
         return self._fitted(X).predict(X)
 
+    @overload
+    def predict_proba(self, X: AnyTensor) -> AnyTensor: ...
+    @overload
+    def predict_proba(self, X: ArrayLike) -> Float: ...
     def predict_proba(self, X: Any) -> Any:
         """Probability (N, C) of every class: softmax of the cosines at the calibrated temperature."""
         rows, restore = as_rows(X, "X")

@@ -5,10 +5,10 @@ What a newer version wrote and this one does not know is kept in ``extra`` and w
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+import sys
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from prism_audio.errors import AdapterError
 
@@ -95,6 +95,8 @@ class Facts:
         What a row stood for (``clip``, ``window``), and its usual length.
     evidence_rows, seen : int or None
         Rows behind ``classes``, if not all; clips that came, if not all were kept.
+    background : int or None
+        How many of the labels, the last ones, are background words: they compete and are not reported.
     classes, surroundings : ClassEvidence or None, Surroundings or None
         Class by class, and for drift.
     extra : dict
@@ -117,6 +119,7 @@ class Facts:
     seconds: float | None = None
     evidence_rows: int | None = None
     seen: int | None = None
+    background: int | None = None
     classes: ClassEvidence | None = None
     surroundings: Surroundings | None = None
     extra: Json = field(default_factory=dict)
@@ -125,25 +128,28 @@ class Facts:
     def weight(self) -> float | None:
         """How much of the correction is used, 0 to 1."""
         weight = self.numbers.get("weight")
-        return None if weight is None else _number(weight, "facts.numbers.weight")
+        return None if weight is None else float(_checked(weight, float, "facts.numbers.weight"))
 
     @classmethod
     def from_dict(cls, document: Any) -> Facts:
         """Read and check what :meth:`to_dict` gave; wrong types are an :class:`AdapterError`."""
-        return _read(cls, document, _FACTS, "facts")
+        return _read(cls, document, "facts")
 
     def to_dict(self) -> Json:
         """For a JSON file: what is known, without the rest."""
         return _written(self)
 
 
-def _read(cls: type[T], document: Any, kinds: Mapping[str, _Kind], what: str) -> T:
+def _read(cls: type[T], document: Any, what: str) -> T:
+    """A record from a JSON object, every field checked against its annotation."""
     if not isinstance(document, dict):
         raise AdapterError(f"{what} is {type(document).__name__}; wanted an object")
+    kinds = get_type_hints(cls)
+    del kinds["extra"]
     values: Json = {"extra": {k: v for k, v in document.items() if k not in kinds}}
     for name, kind in kinds.items():
         if document.get(name) is not None:
-            values[name] = kind(document[name], f"{what}.{name}")
+            values[name] = _checked(document[name], kind, f"{what}.{name}")
     try:
         return cls(**values)
     except TypeError as error:
@@ -163,88 +169,35 @@ def _written(record: Any) -> Json:
     return result | extra
 
 
-_Kind = Callable[[Any, str], Any]
+# What a value of each kind is called in messages.
+_NAMES = {str: "text", int: "a count", float: "a finite number", bool: "true or false"}
+
+
+def _checked(value: Any, kind: Any, name: str) -> Any:
+    """``value`` as the kind that an annotation names: a list as a tuple, a number as a float."""
+    outer, inner = get_origin(kind) or kind, get_args(kind)
+    if outer is UnionType:  # with None
+        return None if value is None else _checked(value, inner[0], name)
+    if is_dataclass(outer):
+        return _read(outer, value, name)  # type: ignore[arg-type]
+    if outer is tuple:
+        if not isinstance(value, list | tuple):
+            raise _wrong(value, name, "a list")
+        return tuple(_checked(item, inner[0], f"{name}[{i}]") for i, item in enumerate(value))
+    if not _fits(value, outer):
+        raise _wrong(value, name, _NAMES.get(outer, "an object"))
+    return float(value) if outer is float else value
+
+
+def _fits(value: Any, kind: type) -> bool:
+    if kind not in (int, float):
+        return isinstance(value, kind)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if kind is int:
+        return isinstance(value, int) and value >= 0
+    return abs(value) <= sys.float_info.max  # false for NaN, too
 
 
 def _wrong(value: Any, name: str, wanted: str) -> AdapterError:
     return AdapterError(f"{name} is {type(value).__name__} {str(value)[:40]!r}; wanted {wanted}")
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise _wrong(value, name, "text")
-    return value
-
-
-def _count(value: Any, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise _wrong(value, name, "a count")
-    return value
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(value, name, "a finite number")
-    return float(value)
-
-
-def _number_or_none(value: Any, name: str) -> float | None:
-    return None if value is None else _number(value, name)
-
-
-def _flag(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(value, name, "true or false")
-    return value
-
-
-def _object(value: Any, name: str) -> Json:
-    if not isinstance(value, dict):
-        raise _wrong(value, name, "an object")
-    return value
-
-
-def _several(kind: Callable[[Any, str], T]) -> Callable[[Any, str], tuple[T, ...]]:
-    def read(value: Any, name: str) -> tuple[T, ...]:
-        if not isinstance(value, list | tuple):
-            raise _wrong(value, name, "a list")
-        return tuple(kind(item, f"{name}[{i}]") for i, item in enumerate(value))
-
-    return read
-
-
-_EVIDENCE: dict[str, _Kind] = {
-    "clips_before": _several(_count),
-    "clips_after": _several(_count),
-    "confidence_before": _several(_number_or_none),
-    "confidence_after": _several(_number_or_none),
-    "removed": _several(_number_or_none),
-    "rank": _several(_count),
-    "rank_rule": _several(_flag),
-    "trapped": _several(_flag),
-}
-_SURROUNDINGS: dict[str, _Kind] = {
-    "spread": _number,
-    "classes": _several(_count),
-    "centres": _text,
-}
-_FACTS: dict[str, _Kind] = {
-    "place": _text,
-    "N": _count,
-    "d": _count,
-    "C": _count,
-    "date": _text,
-    "verdict": _text,
-    "reasons": _several(_text),
-    "numbers": _object,
-    "rounds": _several(_object),
-    "temperature": _number,
-    "zero_shot_share": _number,
-    "unknown_threshold": _number,
-    "row": _text,
-    "seconds": _number,
-    "evidence_rows": _count,
-    "seen": _count,
-    "classes": lambda value, name: _read(ClassEvidence, value, _EVIDENCE, name),
-    "surroundings": lambda value, name: _read(Surroundings, value, _SURROUNDINGS, name),
-}

@@ -12,6 +12,7 @@ import numpy as np
 from prism_audio.errors import InputError
 from prism_audio.io.matrices import read_matrix
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.facts import Facts
 
 if TYPE_CHECKING:
     from prism_audio.encoders.prompts import PromptSet
@@ -28,6 +29,8 @@ class Vocabulary:
         The names of the classes.
     prototypes : (C, d) array
         Their text vectors.
+    background : int
+        How many of them, the last ones, are background words: they compete and are not reported.
     encoder, encoder_fingerprint, prompts, prompts_fingerprint : str
         Provenance, as in :class:`~prism_audio.model.adapter.Adapter`; empty where it is not known.
     """
@@ -38,19 +41,31 @@ class Vocabulary:
     encoder_fingerprint: str = ""
     prompts: str = ""
     prompts_fingerprint: str = ""
+    background: int = 0
 
     @classmethod
-    def from_text(cls, encoder: Encoder, labels: Sequence[str], prompts: PromptSet) -> Vocabulary:
-        """The labels, put into prompts and embedded."""
+    def from_text(
+        cls,
+        encoder: Encoder,
+        labels: Sequence[str],
+        prompts: PromptSet,
+        background: Sequence[str] = (),
+    ) -> Vocabulary:
+        """The labels and the background words, put into prompts and embedded."""
         from prism_audio.encoders.prompts import prototypes
 
+        twice = sorted({*labels} & {*background})
+        if twice:
+            raise InputError(f"{twice[0]!r} is a label and a background word; name it once")
+        names = (*labels, *background)
         return cls(
-            tuple(labels),
-            prototypes(encoder, labels, prompts),
+            names,
+            prototypes(encoder, names, prompts),
             encoder.id,
             encoder.fingerprint,
             prompts.name,
             prompts.fingerprint,
+            len(background),
         )
 
     @classmethod
@@ -70,11 +85,15 @@ class Vocabulary:
     @classmethod
     def of(cls, adapter: Adapter) -> Vocabulary:
         """The classes of an adapter."""
-        return cls(adapter.labels, adapter.prototypes, **_provenance(adapter))
+        background = adapter.facts.background or 0
+        return cls(
+            adapter.labels, adapter.prototypes, **_provenance(adapter), background=background
+        )
 
     def adapter(self) -> Adapter:
         """Plain zero-shot with these classes."""
-        return Adapter.zero_shot(self.prototypes, self.labels, **_provenance(self))
+        facts = Facts(background=self.background or None)
+        return Adapter.zero_shot(self.prototypes, self.labels, **_provenance(self), facts=facts)
 
 
 def _provenance(of: Any) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from prism_audio.errors import PrismError
 from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Notes, ScanResult, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
@@ -81,9 +82,24 @@ def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -
     for call in calls:
         running.append(task.remote(*call))
         if len(running) > limit:
-            yield ray.get(running.popleft())
+            yield _result(ray, running.popleft())
     while running:
-        yield ray.get(running.popleft())
+        yield _result(ray, running.popleft())
+
+
+def _result(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayError as error:
+        # What the task raised lies within, under pages of trace.
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, PrismError):
+            raise cause from None
+        reason = cause or str(error).strip().splitlines()[-1]
+        raise PrismError(
+            f"a task of the Ray cluster failed: {reason}; correct this, then run the same command "
+            "again"
+        ) from error
 
 
 def _scan(shared: tuple[Chunks, Work], span: ChunkSpan, heard: Mask, *notes: Notes) -> ScanResult:

@@ -35,11 +35,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
-from prism_audio.encoders.embedding.engine import BATCH_SECONDS, GROUP_FILES, GROUP_SECONDS
+from prism_audio.audio.windows import Window, padded
+from prism_audio.encoders.embedding.clips import (
+    BATCH_SECONDS,
+    Clip,
+    Failure,
+    OpenClip,
+    WindowSpan,
+)
+from prism_audio.encoders.embedding.engine import GROUP_FILES, GROUP_SECONDS
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
-from prism_audio.encoders.embedding.windows import padded
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.encoders.registry import load_encoder
 from prism_audio.errors import PrismError

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import ipaddress
+import socket
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.settings import ServiceSettings, is_loopback
+from prism_audio.serve.settings import ServiceSettings
 
 # What a browser must get before it can ask its user for the token.
 OPEN_PATHS = ("/", "/healthz", "/readyz")
@@ -25,7 +27,9 @@ class Access:
     def __init__(self, settings: ServiceSettings) -> None:
         self._token = settings.token.encode() if settings.token else None
         # A foreign page can give its own name this machine's address; the Host header reveals it.
-        self._loopback_only = self._token is None and is_loopback(settings.host)
+        self._loopback_only = is_loopback(settings.host)
+        self._names = {settings.host, socket.gethostname().lower(), *settings.hosts}
+        self._proxy = settings.proxy
 
     def check(self, path: str, headers: Mapping[str, str]) -> None:
         """Raise an :class:`ApiError` (401 or 403) for those who may not."""
@@ -42,13 +46,14 @@ class Access:
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
-        name = _host_name(f"//{host}")
-        if self._loopback_only and not (name and is_loopback(name)):
+        if self._proxy:
+            host = headers.get("x-forwarded-host", host)
+        if not self._knows(_host_name(f"//{host}")):
             raise ApiError(
                 403,
                 "foreign_host",
-                f"the request is for the host {host[:80]!r}, and this service answers to localhost "
-                "alone; start it with --host and --token to reach it by another name",
+                f"the request is for the host {host[:80]!r}, which is none of this service's names; "
+                "start it with --allow-host to be called by another one",
             )
         origin = headers.get("origin")
         if origin is not None and _host_and_port(origin) != host.lower():
@@ -57,6 +62,30 @@ class Access:
                 "cross_origin",
                 f"the request comes from a page at {origin[:80]!r}; only the service's own page may",
             )
+
+    def _knows(self, name: str | None) -> bool:
+        """Whether the service may be called so: by its names, or by address where it has one."""
+        if name is None:
+            return False
+        if is_loopback(name) or "*" in self._names or name in self._names:
+            return True
+        return not self._loopback_only and _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name reaches this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _shown_token(headers: Mapping[str, str]) -> bytes:

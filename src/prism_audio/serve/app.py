@@ -16,7 +16,13 @@ from starlette.websockets import WebSocket
 
 from prism_audio._version import __version__
 from prism_audio.errors import PrismError
-from prism_audio.serve import routes_live, routes_recordings, routes_service, routes_sites
+from prism_audio.serve import (
+    routes_jobs,
+    routes_live,
+    routes_recordings,
+    routes_service,
+    routes_sites,
+)
 from prism_audio.serve.access import Access
 from prism_audio.serve.errors import ApiError, Problem
 from prism_audio.serve.middleware import RequestMiddleware
@@ -65,7 +71,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         dependencies=[Depends(_refuse_unknown_parameters)],
     )
     app.state.service = service
-    for routes in (routes_recordings, routes_sites, routes_live, routes_service):
+    for routes in (routes_recordings, routes_sites, routes_jobs, routes_live, routes_service):
         routes.add_routes(app, service)
     _add_error_handlers(app)
     app.add_middleware(
@@ -73,6 +79,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         access=Access(settings),
         requests=service.requests,
         metrics=service.metrics,
+        client_requests=settings.limits.client_requests,
     )
     _complete_document(app, with_token=bool(settings.token))
     return app

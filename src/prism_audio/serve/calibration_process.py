@@ -50,30 +50,38 @@ async def run_calibration(
     """Calibrate on a batch in a process that works in ``folder``: the adapter and its report."""
     request = request_of(batch, words, place, preset)
 
+    processes: list[subprocess.Popen[bytes]] = []
+
     def run() -> tuple[Adapter, CalibrationReport]:
         write(folder, batch, words, request)
-        _run_process(folder)
+        _run_process(folder, processes)
         return read(folder)
 
-    return await asyncio.to_thread(run)
+    try:
+        return await asyncio.to_thread(run)
+    except asyncio.CancelledError:
+        for process in processes:
+            process.kill()
+        raise
 
 
-def _run_process(folder: Path) -> None:
-    """Start the process and wait for its end."""
+def _run_process(folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
+    """Start the process, put it into a list, and wait for its end."""
     alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     # Not by the event loop: uvloop forks, and OpenBLAS then takes its threads down under whoever
     # computes. A session of its own: Ctrl-C in the terminal is for the service, which waits for this.
-    done = subprocess.run(
+    process = subprocess.Popen(
         (sys.executable, "-m", __name__, str(folder)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         env={**os.environ, **alone},
         start_new_session=True,
-        check=False,
     )
-    if done.returncode != 0:
-        reason = done.stdout.decode(errors="replace").strip().rpartition("\n")[2]
-        raise PrismError(reason or f"the calibration ended with status {done.returncode}")
+    processes.append(process)
+    output, _ = process.communicate()
+    if process.returncode != 0:
+        reason = output.decode(errors="replace").strip().rpartition("\n")[2]
+        raise PrismError(reason or f"the calibration ended with status {process.returncode}")
 
 
 def request_of(batch: Batch, words: Vocabulary, place: str, preset: str) -> Request:

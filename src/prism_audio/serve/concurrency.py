@@ -35,12 +35,17 @@ class ConcurrencyLimit:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    @property
+    def full(self) -> bool:
+        """Whether the next one would be refused."""
+        return self.active >= self._slots
+
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Hold a slot for the length of a block; raises an :class:`ApiError` (429 or 503)."""
         if self.stopping:
             raise stopping()
-        if self.active >= self._slots:
+        if self.full:
             raise busy(f"{self.active} {self._what}, which is the most at a time")
         self.active += 1
         self._idle.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Failure, OpenClip
-from prism_audio.encoders.embedding.recordings import embed_into
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.audio.windows import Window, encoder_windows
+from prism_audio.encoders.embedding.clips import Failure, OpenClip, embed_into
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
@@ -33,6 +32,8 @@ class EmbeddedRecording:
     ----------
     file : str
         The client's name for it.
+    row : str
+        The hash of its content; empty where it came as an embedding.
     embedding : (d,) array
         Its unit vector.
     start, end, weight : (B,) arrays
@@ -44,6 +45,7 @@ class EmbeddedRecording:
     """
 
     file: str
+    row: str
     embedding: Float32
     start: NDArray[np.float64]
     end: NDArray[np.float64]
@@ -52,23 +54,27 @@ class EmbeddedRecording:
     encoder: Encoder
 
     @property
-    def seconds(self) -> float:
-        """Length of the recording."""
-        return float(self.end[-1])
+    def seconds(self) -> float | None:
+        """Length of the recording, where it is known."""
+        return round(float(self.end[-1]), 3) if len(self.end) else None
+
+    def named(self, file: str) -> EmbeddedRecording:
+        """The same recording under another name."""
+        other = copy(self)  # with the windows, where they are made already
+        object.__setattr__(other, "file", file)
+        return other
 
     @cached_property
     def windows(self) -> Float32:
         """Unit vectors (B, d) of the windows."""
-        return np.stack(
-            [
-                self.encoder.pool(self.features[i : i + 1], self.weight[i : i + 1])
-                for i in range(len(self.features))
-            ]
-        )
+        rows = np.empty((len(self.features), self.encoder.dim), np.float32)
+        for i in range(len(rows)):
+            rows[i] = self.encoder.pool(self.features[i : i + 1], self.weight[i : i + 1])
+        return rows
 
 
 def embed_recording(
-    recording: Recording, encoder: Encoder, *, longest: float, deadline: Deadline
+    recording: Recording, encoder: Encoder, *, row: str, longest: float, deadline: Deadline
 ) -> EmbeddedRecording:
     """Decode and embed a recording.
 
@@ -78,6 +84,8 @@ def embed_recording(
         From an upload.
     encoder : Encoder
         What embeds it; usually one that shares its batches with other requests.
+    row : str
+        The hash of its content.
     longest : float
         Seconds of sound after which it is refused.
     deadline : Deadline
@@ -101,6 +109,7 @@ def embed_recording(
     assert not isinstance(parts, Failure)
     return EmbeddedRecording(
         recording.name,
+        row,
         whole.embedding,
         parts.start,
         parts.end,

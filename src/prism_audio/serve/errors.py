@@ -99,7 +99,7 @@ def all_failed(errors: Sequence[ApiError]) -> ApiError:
     if len(errors) == 1:
         return first
     return ApiError(
-        422,
+        first.status,
         first.code,
         f"none of the {len(errors)} recordings can be used; the first, {first.file}: {first}",
         file=first.file,

@@ -8,11 +8,15 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from pydantic import ValidationError
+
 from prism_audio.errors import PrismError
+from prism_audio.io.atomic import atomic_write
 from prism_audio.serve.errors import ApiError, busy
 from prism_audio.serve.site_schemas import CalibrationResult, JobSummary
 
@@ -21,7 +25,7 @@ log = logging.getLogger(__name__)
 # Finished jobs whose results can still be asked for.
 KEPT = 32
 
-State = Literal["waiting", "running", "done", "failed"]
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
 Stage = Literal["reading", "calibrating", "storing"]
 
 
@@ -53,7 +57,7 @@ class Job:
     @property
     def finished(self) -> bool:
         """Whether nothing will change any more."""
-        return self.state in ("done", "failed")
+        return self.state in ("done", "failed", "cancelled")
 
     def begin(self, stage: Stage) -> None:
         """Enter another stage."""
@@ -75,6 +79,20 @@ class Job:
         """End with an error."""
         self.state, self.error = "failed", error
         self._notify()
+
+    def cancel(self) -> None:
+        """End without a result, because a client wants so."""
+        self.state = "cancelled"
+        self._notify()
+
+    @classmethod
+    def of(cls, summary: JobSummary) -> Job:
+        """A job of an earlier run of the service."""
+        job = cls(summary.site, summary.total, summary.job, summary.state, summary.stage)
+        job.done, job.result = summary.done, summary.result
+        if (error := summary.error) is not None:
+            job.error = ApiError(error.status, error.code, error.detail, file=error.file)
+        return job
 
     def summary(self, *, result: bool = True) -> JobSummary:
         """The job as clients see it, with its result or without."""
@@ -126,10 +144,15 @@ class Jobs:
         Jobs that may wait beside the one that runs.
     ended : callable
         Called with every job after its end.
+    folder : path, optional
+        Where the last results are kept, so that they outlive the service.
     """
 
-    def __init__(self, most_waiting: int, ended: Callable[[Job], None]) -> None:
-        self._most, self._ended = most_waiting + 1, ended
+    def __init__(
+        self, most_waiting: int, ended: Callable[[Job], None], folder: Path | None = None
+    ) -> None:
+        self._most, self._ended, self._folder = most_waiting + 1, ended, folder
+        self._running: tuple[Job, asyncio.Task[CalibrationResult]] | None = None
         self._taken = 0
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._queue: asyncio.Queue[tuple[Job, Work]] = asyncio.Queue()
@@ -137,6 +160,8 @@ class Jobs:
         self._idle.set()
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
+        if folder is not None:
+            self._read(folder)
 
     @property
     def waiting(self) -> int:
@@ -164,6 +189,19 @@ class Jobs:
             raise ApiError(
                 404, "unknown_job", f"there is no job {id[:40]!r}; the last {KEPT} are kept"
             )
+        return job
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs.values())
+
+    def cancel(self, id: str) -> Job:
+        """Stop a job that waits or runs."""
+        job = self.get(id)
+        if job.finished:
+            raise ApiError(409, "job_ended", f"the job {id} has ended already: {job.state}")
+        job.cancel()
+        if self._running is not None and self._running[0] is job:
+            self._running[1].cancel()
         return job
 
     @contextmanager
@@ -209,7 +247,8 @@ class Jobs:
         while not self._closed:
             job, work = await self._queue.get()
             try:
-                job.finish(await work(job))
+                if not job.finished:
+                    await self._run(job, work)
             except ApiError as error:
                 job.fail(error)
             except PrismError as error:
@@ -220,4 +259,37 @@ class Jobs:
                 job.fail(ApiError(500, "internal", message))
             finally:
                 self._free()
+                self._running = None
                 self._ended(job)
+                self._write(job)
+
+    async def _run(self, job: Job, work: Work) -> None:
+        async def result() -> CalibrationResult:
+            return await work(job)
+
+        task = asyncio.create_task(result())
+        self._running = (job, task)
+        try:
+            job.finish(await task)
+        except asyncio.CancelledError:
+            if job.state != "cancelled":  # the service ends, not the job alone
+                task.cancel()
+                raise
+
+    def _read(self, folder: Path) -> None:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
+                with suppress(OSError, ValidationError):
+                    job = Job.of(JobSummary.model_validate_json(path.read_bytes()))
+                    self._jobs[job.id] = job
+
+    def _write(self, job: Job) -> None:
+        if self._folder is None:
+            return
+        with suppress(OSError, PrismError):  # a full disk costs the record, not the calibration
+            with atomic_write(self._folder / f"{job.id}.json") as file:
+                file.write(job.summary().model_dump_json().encode())
+            for path in self._folder.glob("*.json"):
+                if path.stem not in self._jobs:
+                    path.unlink()

@@ -1,7 +1,8 @@
-"""Read embeddings from JSON, row by row.
+"""Read embeddings, or ids of recordings that were embedded before, from JSON.
 
 Parsing a long text in one call would keep Python's lock, and so stop every other request, for
-seconds; a row takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` is understood.
+seconds; a row takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` and
+``{"rows": ["...", ...]}`` are understood.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from prism_audio.serve.uploads import Body
 LARGEST = 1e6
 # Characters that a number may take, with what stands around it.
 _NUMBER = 64
-_OPENING = re.compile(r'\s*\{\s*"embeddings"\s*:\s*\[\s*')
+_OPENING = re.compile(r'\s*\{\s*"(embeddings|rows)"\s*:\s*\[\s*')
+_ID = re.compile(r"[0-9a-f]{32}")
 _NEXT = re.compile(r"\s*,\s*(?=\[)")
 _CLOSING = re.compile(r"\s*\]\s*\}\s*$")
 
 
-def read_rows(body: Body, dim: int, limits: Limits) -> Float32:
-    """The rows (N, dim) of a request; waits, so call it from a thread."""
+def read_rows(body: Body, dim: int, limits: Limits) -> Float32 | list[str]:
+    """The rows (N, dim) of a request, or the ids; call it from a thread."""
     try:
         text = body.read_at(0, body.size).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -35,11 +37,13 @@ def read_rows(body: Body, dim: int, limits: Limits) -> Float32:
     opening = _OPENING.match(text)
     if opening is None:
         _raise("the body does not begin so")
+    if opening[1] == "rows":
+        return _ids(text, limits)
     rows: list[Float32] = []
     at = opening.end()
     while True:
         if len(rows) == limits.rows:
-            raise ApiError(413, "too_many_rows", f"more than {limits.rows} embeddings; send fewer")
+            raise _too_many(limits)
         row, at = _row(text, at, dim, len(rows))
         rows.append(row)
         if (comma := _NEXT.match(text, at)) is None:
@@ -48,6 +52,27 @@ def read_rows(body: Body, dim: int, limits: Limits) -> Float32:
     if _CLOSING.match(text, at) is None:
         _raise(f"after row {len(rows) - 1} it does not go on so")
     return np.stack(rows)
+
+
+def _ids(text: str, limits: Limits) -> list[str]:
+    if len(text) > 100 * (limits.rows + 1):
+        raise _too_many(limits)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        _raise("the body is no JSON")
+    ids = document["rows"]
+    if set(document) != {"rows"} or not isinstance(ids, list) or not ids:
+        _raise("the body has other members, or no rows")
+    if len(ids) > limits.rows:
+        raise _too_many(limits)
+    if not all(isinstance(id, str) and _ID.fullmatch(id) for id in ids):
+        _raise("a row is no id that this service gave")
+    return ids
+
+
+def _too_many(limits: Limits) -> ApiError:
+    return ApiError(413, "too_many_rows", f"more than {limits.rows} embeddings; send fewer")
 
 
 def _row(text: str, at: int, dim: int, number: int) -> tuple[Float32, int]:
@@ -68,4 +93,5 @@ def _row(text: str, at: int, dim: int, number: int) -> tuple[Float32, int]:
 
 
 def _raise(reason: str) -> NoReturn:
-    raise ApiError(422, "bad_embeddings", f'{reason}; send {{"embeddings": [[...], [...], ...]}}')
+    wanted = '{"embeddings": [[...], ...]} or {"rows": ["...", ...]}'
+    raise ApiError(422, "bad_embeddings", f"{reason}; send {wanted}")

@@ -24,7 +24,7 @@ from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
 
 # The sets a client may name; a path is for operators alone.
-SHIPPED_PROMPTS = ("paper", "plain")
+SHIPPED_PROMPTS = ("sentences", "plain", "paper")
 # Labels whose vectors are cached: 8 MB in the embedded space.
 CACHED = 4096
 

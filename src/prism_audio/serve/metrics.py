@@ -18,6 +18,11 @@ class Metrics:
 
     Attributes
     ----------
+    requests : Counter
+        Requests answered, by method, route and status. The route is one of ours, never what a client
+        made up.
+    seconds : Histogram
+        From the first byte of a request to its answer, by route.
     recordings : Counter
         Recordings that were sent to be labelled, by site.
     jobs : Counter
@@ -28,13 +33,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._requests = Counter(
+        self.requests = Counter(
             "prism_requests",
             "Requests answered.",
             ["method", "route", "status"],
             registry=self._registry,
         )
-        self._seconds = Histogram(
+        self.seconds = Histogram(
             "prism_request_seconds",
             "Seconds from the first byte of a request to its answer.",
             ["route"],
@@ -50,11 +55,6 @@ class Metrics:
         self.streams = Gauge(
             "prism_live_streams", "Live streams open.", ["site"], registry=self._registry
         )
-
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer. ``route`` is one of ours, never what a client made up."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
 
     def watch_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         """Show a number of the moment."""

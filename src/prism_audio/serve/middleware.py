@@ -10,14 +10,16 @@ import logging
 import re
 import secrets
 import time
+from collections import Counter
 from contextlib import suppress
 
+from starlette._utils import get_route_path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prism_audio.serve.access import Access
 from prism_audio.serve.concurrency import ConcurrencyLimit
-from prism_audio.serve.errors import ApiError
+from prism_audio.serve.errors import ApiError, busy
 from prism_audio.serve.metrics import Metrics
 
 access_log = logging.getLogger("prism_audio.access")
@@ -43,10 +45,17 @@ class RequestMiddleware:
     """The middleware; pure ASGI, so that streams pass through it untouched."""
 
     def __init__(
-        self, app: ASGIApp, *, access: Access, requests: ConcurrencyLimit, metrics: Metrics
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        requests: ConcurrencyLimit,
+        metrics: Metrics,
+        client_requests: int,
     ) -> None:
         self._app, self._access = app, access
         self._requests, self._metrics = requests, metrics
+        self._most, self._active = client_requests, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -61,17 +70,27 @@ class RequestMiddleware:
             await send({"type": "websocket.close", "code": 1008, "reason": error.code})
             return
         exchange = _Exchange(scope, receive, send, self._requests)
+        client = exchange.client
+        if error is None and self._active[client] >= self._most:
+            error = busy(f"{client} has {self._most} requests under way, the most for one client")
         app = self._app if error is None else error.response()
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        self._active[client] += 1
         try:
             await app(scope, exchange.receive, exchange.send)
         finally:
+            self._active[client] -= 1
+            if not self._active[client]:
+                del self._active[client]
             route = getattr(scope.get("route"), "path", None) or "other"
-            self._metrics.answered(scope["method"], route, exchange.status, exchange.seconds)
+            self._metrics.requests.labels(scope["method"], route, str(exchange.status)).inc()
+            self._metrics.seconds.labels(route).observe(exchange.seconds)
             exchange.log()
 
     def _access_error(self, scope: Scope) -> ApiError | None:
         try:
-            self._access.check(scope["path"], Headers(scope=scope))
+            self._access.check(get_route_path(scope), Headers(scope=scope))
         except ApiError as error:
             return error
         return None
@@ -89,11 +108,12 @@ class _Exchange:
         self._body_ended = False
         self.status, self.seconds = 500, 0.0
         brought = Headers(scope=scope).get("x-request-id", "")
+        self.client: str = (scope.get("client") or ("-",))[0]
+        self._head = scope["method"] == "HEAD"
         self._id = brought if REQUEST_ID.fullmatch(brought) else secrets.token_hex(8)
 
     def log(self) -> None:
         """Write the line of the access log."""
-        client = (self._scope.get("client") or ("-",))[0]
         access_log.info(
             "%s %s",
             self._scope["method"],
@@ -101,7 +121,7 @@ class _Exchange:
             extra={
                 "status": self.status,
                 "milliseconds": round(1000 * self.seconds, 1),
-                "client": client,
+                "client": self.client,
                 "request": self._id,
             },
         )
@@ -124,6 +144,8 @@ class _Exchange:
                 headers["Connection"] = "close"
             if self.status >= 400:
                 await self._drain()
+        elif self._head:
+            message = {**message, "body": b""}
         await self._send(message)
 
     async def _drain(self) -> None:

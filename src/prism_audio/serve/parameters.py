@@ -8,7 +8,7 @@ from fastapi import Path, Query
 
 from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
 from prism_audio.serve.sites import NAME
-from prism_audio.serve.uploads import FIELD, JSON, MULTIPART, PCM
+from prism_audio.serve.uploads import AUDIO, FIELD, JSON, MULTIPART, PCM
 
 PcmForm = Literal["s16le", "s32le", "f32le"]
 
@@ -50,11 +50,21 @@ Threshold = Annotated[
 Rate = Annotated[int, Query(ge=LOWEST_RATE, le=HIGHEST_RATE, description="Hz of raw samples.")]
 Format = Annotated[PcmForm, Query(description="Form of raw samples.")]
 Channels = Annotated[int, Query(ge=1, le=32, description="Channels of raw samples, interleaved.")]
+TakeWeaker = Annotated[
+    bool, Query(description="Use the result even if it is weaker than the correction in use.")
+]
+NewName = Annotated[str, Query(pattern=NAME, description="The new name.", examples=["yard"])]
+Version = Annotated[
+    int, Query(ge=0, le=10**6, description="A version of the site; 0 is plain zero-shot.")
+]
+AnyVersion = Annotated[
+    int | None, Query(ge=1, le=10**6, description="A version; by default the one in use.")
+]
 Preset = Annotated[
     Literal["default", "paper", "released"], Query(description="The parameters of the calibration.")
 ]
 Prompts = Annotated[
-    Literal["paper", "plain"] | None,
+    Literal["sentences", "plain", "paper"] | None,
     Query(description="Sentences that labels are put into; by default the service's own."),
 ]
 
@@ -75,25 +85,32 @@ _FORM: dict[str, Any] = {
 }
 
 
-def recordings_body() -> dict[str, Any]:
+def recordings_body(dim: int) -> dict[str, Any]:
     """The body of a request with recordings, for the OpenAPI document."""
     samples = {"schema": {"type": "string", "format": "binary"}}
-    return _body({MULTIPART: _FORM, PCM: samples})
+    return _body({MULTIPART: _FORM, PCM: samples, AUDIO: samples, JSON: _rows(dim)})
 
 
 def calibration_body(dim: int) -> dict[str, Any]:
-    """The body of a calibration: recordings, or embeddings of this width."""
+    """The body of a calibration, for the OpenAPI document."""
+    return _body({MULTIPART: _FORM, JSON: _rows(dim)})
+
+
+def _rows(dim: int) -> dict[str, Any]:
+    """Embeddings of this width, or ids of recordings that were sent before."""
     number = {"type": "number", "minimum": -1e6, "maximum": 1e6}
     row = {"type": "array", "items": number, "minItems": dim, "maxItems": dim}
-    embeddings = {
-        "schema": {
+    id = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+    choices = [
+        {
             "type": "object",
-            "properties": {"embeddings": {"type": "array", "items": row, "minItems": 1}},
-            "required": ["embeddings"],
+            "properties": {name: {"type": "array", "items": items, "minItems": 1}},
+            "required": [name],
             "additionalProperties": False,
         }
-    }
-    return _body({MULTIPART: _FORM, JSON: embeddings})
+        for name, items in (("embeddings", row), ("rows", id))
+    ]
+    return {"schema": {"oneOf": choices}}
 
 
 def _body(content: dict[str, Any]) -> dict[str, Any]:

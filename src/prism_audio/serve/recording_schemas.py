@@ -79,7 +79,10 @@ class LabelledRecording(Schema):
     """What a site says of a recording."""
 
     file: str
-    seconds: float
+    row: str | None = Field(
+        None, description="The id of its embedding, to be asked again without its sound."
+    )
+    seconds: float | None
     label: str = Field(description="'unknown' where no class reaches the threshold.")
     score: float = Field(description="Cosine to the label's text, after the correction.")
     zero_shot: str = Field(description="What the encoder alone says.")
@@ -102,7 +105,8 @@ class LabelledRecording(Schema):
         answer = labeller.answer_one(recording.embedding, top).rounded()
         return cls(
             file=recording.file,
-            seconds=round(recording.seconds, 3),
+            row=recording.row or None,
+            seconds=recording.seconds,
             label=answer.label,
             score=answer.score,
             zero_shot=answer.zero_shot,
@@ -117,7 +121,7 @@ class LabelledRecording(Schema):
 
 
 def _timeline(recording: EmbeddedRecording, labeller: Labeller) -> list[WindowLabel]:
-    answers = labeller.answer(recording.windows)
+    answers = labeller.answer(recording.windows) if len(recording.end) else []
     return [
         WindowLabel.of(float(start), float(end), answer)
         for start, end, answer in zip(recording.start, recording.end, answers, strict=True)
@@ -135,6 +139,7 @@ class Classified(Schema):
             "results": [
                 {
                     "file": "gate.wav",
+                    "row": "9b1c2f70a4d35e68f07a1b2c3d4e5f60",
                     "seconds": 5.0,
                     "label": "siren",
                     "score": 0.41,
@@ -179,7 +184,8 @@ class RecordingEmbedding(Schema):
     """The embedding of a recording: a unit vector."""
 
     file: str
-    seconds: float
+    row: str | None = Field(description="The id of the embedding.")
+    seconds: float | None
     embedding: list[float]
     timeline: list[EmbeddedWindow] | None = None
     error: None = None
@@ -189,7 +195,8 @@ class RecordingEmbedding(Schema):
         """The embedding of a recording, and of its windows where a timeline is wanted."""
         return cls(
             file=recording.file,
-            seconds=round(recording.seconds, 3),
+            row=recording.row or None,
+            seconds=recording.seconds,
             embedding=_numbers(recording.embedding),
             timeline=_window_embeddings(recording) if timeline else None,
         )
@@ -214,7 +221,13 @@ class Embedded(Schema):
             "fingerprint": "5d0c1f0e",
             "dim": 3,
             "results": [
-                {"file": "gate.wav", "seconds": 5.0, "embedding": [0.6, 0, -0.8], "error": None}
+                {
+                    "file": "gate.wav",
+                    "row": "9b1c2f70a4d35e68f07a1b2c3d4e5f60",
+                    "seconds": 5.0,
+                    "embedding": [0.6, 0, -0.8],
+                    "error": None,
+                }
             ],
         }
     )

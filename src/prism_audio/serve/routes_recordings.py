@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from fastapi import FastAPI, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import parameters
 from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.embed_recording import EmbeddedRecording
 from prism_audio.serve.errors import ApiError, all_failed, documented
-from prism_audio.serve.jobs import Job, Work
+from prism_audio.serve.jobs import Job
 from prism_audio.serve.json_rows import read_rows
 from prism_audio.serve.label_vectors import parse_labels
 from prism_audio.serve.recording_schemas import (
@@ -31,17 +29,19 @@ from prism_audio.serve.recording_schemas import (
     Schema,
 )
 from prism_audio.serve.service import Service
-from prism_audio.serve.site_schemas import AcceptedJob
+from prism_audio.serve.site_schemas import AcceptedJob, CalibrationResult
 from prism_audio.serve.uploads import (
+    AUDIO,
     JSON,
     MULTIPART,
     PCM,
+    content_type,
     receive_multipart,
-    receive_pcm,
     receive_raw,
+    receive_sound,
+    received,
 )
 
-Anything = TypeVar("Anything")
 Result = TypeVar("Result", bound=Schema)
 
 
@@ -52,7 +52,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/v1/classify",
         summary="Label recordings",
         tags=["recordings"],
-        openapi_extra=parameters.recordings_body(),
+        openapi_extra=parameters.recordings_body(service.encoder.dim),
         response_model=Classified,
         response_description="One result for each recording, in their order.",
         responses=documented(400, 404, 408, 413, 415, 422, 429, 503),
@@ -98,7 +98,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/v1/embeddings",
         summary="Embed recordings",
         tags=["recordings"],
-        openapi_extra=parameters.recordings_body(),
+        openapi_extra=parameters.recordings_body(service.encoder.dim),
         response_model=Embedded,
         response_description="One result for each recording, in their order.",
         responses=documented(400, 408, 413, 415, 422, 429, 503),
@@ -140,20 +140,21 @@ def add_routes(app: FastAPI, service: Service) -> None:
         labels: parameters.LabelList = None,
         preset: parameters.Preset = "default",
         prompts: parameters.Prompts = None,
+        take_weaker: parameters.TakeWeaker = False,
     ) -> AcceptedJob:
         """Look at unlabelled recordings (or their embeddings) once and correct the site by them.
 
         A new name makes a site, with the labels given or those of the default site. When the job is
-        done the adapter is stored and used from then on; requests that began before end with the
-        old one.
+        done the adapter is a new version of the site, and used from then on unless it is weaker
+        than the one in use; requests that began before end with the old one.
         """
         with service.requests.slot(), service.jobs.place() as submit:
             deadline = Deadline(service.limits.request_seconds)
             service.sites.check_room(site)
             words = await _vocabulary(service, site, labels, prompts, deadline)
-            total, work = await _calibration(service, request, deadline, words, preset)
+            total, work = await _calibration(service, request, deadline)
             job = Job(site, total)
-            submit(job, work)
+            submit(job, partial(work, words=words, preset=preset, take_weaker=take_weaker))
         url = f"/v1/jobs/{job.id}"
         return AcceptedJob(job=job.id, site=site, url=url, events=f"{url}/events")
 
@@ -174,16 +175,42 @@ async def _embed(
     service: Service, request: Request, deadline: Deadline, pcm: tuple[int, str, int]
 ) -> list[EmbeddedRecording | ApiError]:
     """Receive the recordings of a request and embed them; raises where none can be used."""
-    if _content_type(request, (MULTIPART, PCM)) == PCM:
+    kind = content_type(request, (MULTIPART, PCM, JSON))
+    if kind == JSON:
+        return _some(await _rows(service, request, deadline))
+    if kind in (PCM, AUDIO):
         rate, form, channels = pcm
-        receiving = receive_pcm(request, service.limits, rate=rate, form=form, channels=channels)
+        receiving = receive_sound(request, service.limits, rate=rate, form=form, channels=channels)
     else:
         receiving = receive_multipart(request, service.limits)
-    upload = await _received(receiving, deadline)
+    upload = await received(receiving, deadline)
     try:
         results = await service.embed(upload.recordings, deadline)
     finally:
         upload.close()
+    return _some(results)
+
+
+async def _rows(
+    service: Service, request: Request, deadline: Deadline
+) -> list[EmbeddedRecording | ApiError]:
+    """Embeddings that a client sent, or those that were kept of its recordings."""
+    body = await received(receive_raw(request, service.limits), deadline)
+    try:
+        rows = await asyncio.to_thread(read_rows, body, service.encoder.dim, service.limits)
+    finally:
+        body.close()
+    if isinstance(rows, list):
+        return await asyncio.to_thread(service.kept, rows)
+    none, features = np.empty(0), np.empty((0, 1), np.float32)
+    weight = none.astype(np.float32)
+    return [
+        EmbeddedRecording(f"row {i}", "", row, none, none, weight, features, service.encoder)
+        for i, row in enumerate(rows)
+    ]
+
+
+def _some(results: list[EmbeddedRecording | ApiError]) -> list[EmbeddedRecording | ApiError]:
     errors = [result for result in results if isinstance(result, ApiError)]
     if len(errors) == len(results):
         raise all_failed(errors)
@@ -201,48 +228,11 @@ def _results(
 
 
 async def _calibration(
-    service: Service, request: Request, deadline: Deadline, words: Vocabulary, preset: str
-) -> tuple[int, Work]:
+    service: Service, request: Request, deadline: Deadline
+) -> tuple[int, Callable[..., Awaitable[CalibrationResult]]]:
     """How many recordings or rows there are, and the work of the job."""
-    if _content_type(request, (MULTIPART, JSON)) == MULTIPART:
-        upload = await _received(receive_multipart(request, service.limits), deadline)
-        work: Work = partial(service.calibrate, upload=upload, words=words, preset=preset)
-        return len(upload.recordings), work
-    body = await _received(receive_raw(request, service.limits), deadline)
-    try:
-        rows = await asyncio.to_thread(read_rows, body, service.encoder.dim, service.limits)
-    finally:
-        body.close()
-    unknown = np.full(len(rows), np.nan)
-    batch = Batch(
-        rows,
-        [f"row {i}" for i in range(len(rows))],
-        unknown,
-        unknown,
-        "row",
-        service.encoder.id,
-        service.encoder.fingerprint,
-    )
-    return len(rows), partial(service.calibrate_batch, batch=batch, words=words, preset=preset)
-
-
-async def _received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
-    try:
-        return await asyncio.wait_for(receiving, deadline.left)
-    except TimeoutError:
-        raise deadline.error() from None
-    except ClientDisconnect:
-        raise ApiError(
-            400, "disconnected", "the client went away before the request ended"
-        ) from None
-
-
-def _content_type(request: Request, known: tuple[str, ...]) -> str:
-    value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if value not in known:
-        raise ApiError(
-            415,
-            "unsupported_type",
-            f"the body is {value[:80] or 'of no stated type'}; send {' or '.join(known)}",
-        )
-    return value
+    if content_type(request, (MULTIPART, JSON)) == MULTIPART:
+        upload = await received(receive_multipart(request, service.limits), deadline)
+        return len(upload.recordings), partial(service.calibrate, upload=upload)
+    rows = _some(await _rows(service, request, deadline))
+    return len(rows), partial(service.calibrate_rows, results=rows)

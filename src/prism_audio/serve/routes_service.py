@@ -28,11 +28,27 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/healthz",
         summary="Whether the service is up",
         tags=["service"],
-        responses={403: documented()[403]},
+        responses={403: documented()[403], 503: {"model": Health, "description": "It stops."}},
     )
-    async def get_health() -> Health:
-        """`ok`, or `stopping` once it takes nothing new; needs no token."""
-        return Health(status="stopping" if service.requests.stopping else "ok", version=__version__)
+    async def get_health(response: Response) -> Health:
+        """`ok`, or `stopping` with 503 once it takes nothing new; needs no token."""
+        if service.requests.stopping:
+            response.status_code = 503
+            return Health(status="stopping", version=__version__)
+        return Health(status="ok", version=__version__)
+
+    @app.get(
+        "/readyz",
+        summary="Whether a request would be taken now",
+        tags=["service"],
+        responses={403: documented()[403], 503: {"model": Health, "description": "Not now."}},
+    )
+    async def get_ready(response: Response) -> Health:
+        """`ok`, or 503 while the service is stopping or all its slots are taken; needs no token."""
+        if service.requests.full:
+            response.status_code = 503
+            return Health(status="busy", version=__version__)
+        return await get_health(response)
 
     @app.get(
         "/metrics",

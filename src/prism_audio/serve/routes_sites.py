@@ -1,37 +1,23 @@
-"""``/v1/sites`` and ``/v1/jobs``: sites, their adapters, and the progress of calibrations."""
+"""``/v1/sites``: sites, their versions and their adapters."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
-from fastapi import FastAPI
-from starlette.responses import Response, StreamingResponse
+from fastapi import FastAPI, Request
+from starlette.responses import Response
 
+from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.serve import parameters
+from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import documented
-from prism_audio.serve.jobs import Job
 from prism_audio.serve.service import Service
-from prism_audio.serve.site_schemas import JobSummary, SiteList, SiteSummary
+from prism_audio.serve.site_schemas import SiteHistory, SiteList, SiteSummary
+from prism_audio.serve.site_store import read_bytes
+from prism_audio.serve.sites import Site
+from prism_audio.serve.uploads import PCM, content_type, receive_raw, received
 
-# Seconds between two signs of life on a quiet stream of events: proxies cut what is silent for long.
-QUIET = 15.0
-# Seconds between two events of one job; a page cannot show more.
-PACE = 0.1
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-EVENTS = {
-    "text/event-stream": {
-        "schema": {
-            "type": "object",
-            "properties": {
-                "event": {"type": "string", "enum": ["progress", "done", "failed"]},
-                "data": {"type": "string", "description": "The job as JSON."},
-            },
-            "required": ["event", "data"],
-        },
-        "example": 'event: progress\ndata: {"job": "0f3a9c1d22b84e67", "state": "running"}\n\n',
-    }
-}
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
@@ -61,13 +47,77 @@ def add_routes(app: FastAPI, service: Service) -> None:
             **documented(404, 422),
         },
     )
-    async def get_adapter(site: parameters.SitePath) -> Response:
-        """Download the result of a calibration; 404 for a site that is plain zero-shot."""
-        chosen = service.sites.get(site)
-        content = await asyncio.to_thread(chosen.file)
-        name = f'attachment; filename="{chosen.name}.safetensors"'
+    async def get_adapter(
+        site: parameters.SitePath, version: parameters.AnyVersion = None
+    ) -> Response:
+        """Download the adapter in use, or that of a version; 404 where that is plain zero-shot."""
+        content = await asyncio.to_thread(service.sites.file, site, version)
+        name = f'attachment; filename="{site}.safetensors"'
         headers = {"Content-Disposition": name}
         return Response(content, media_type="application/octet-stream", headers=headers)
+
+    @app.put(
+        "/v1/sites/{site}",
+        summary="Upload an adapter",
+        tags=["sites"],
+        openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+        response_description="The site with the adapter.",
+        responses=documented(400, 408, 409, 413, 415, 422, 429, 503),
+    )
+    async def put_site(request: Request, site: parameters.SitePath) -> SiteSummary:
+        """Make a site of an adapter's file, or give a site another adapter."""
+        with service.requests.slot():
+            service.sites.check_room(site)
+            deadline = Deadline(service.limits.request_seconds)
+            content_type(request, (PCM,))
+            body = await received(receive_raw(request, service.limits), deadline)
+            try:
+                adapter = read_bytes(await asyncio.to_thread(body.read_at, 0, body.size))
+            finally:
+                body.close()
+            refuse_other_encoder(
+                adapter, service.encoder.fingerprint, service.encoder.id, "the file"
+            )
+            made = Site(site, adapter)
+            made.summary(service.encoder)  # refuses facts that cannot be shown
+            made = await asyncio.to_thread(service.sites.put, made, "upload")
+            return made.summary(service.encoder)
+
+    @app.get(
+        "/v1/sites/{site}/history",
+        summary="The versions of a site",
+        tags=["sites"],
+        responses=documented(404, 422),
+    )
+    async def get_history(site: parameters.SitePath) -> SiteHistory:
+        """What a site was calibrated to before, when and on how much; the last ten are kept."""
+        return service.sites.get(site).history
+
+    @app.post(
+        "/v1/sites/{site}/use",
+        summary="Use a version of a site",
+        tags=["sites"],
+        response_description="The site with that version.",
+        responses=documented(404, 422, 429, 503),
+    )
+    async def use_version(site: parameters.SitePath, version: parameters.Version) -> SiteSummary:
+        """Undo or redo a calibration, take one that was only offered, or reset to zero-shot (0)."""
+        with service.requests.slot():
+            chosen = await asyncio.to_thread(service.sites.use, site, version)
+            return chosen.summary(service.encoder)
+
+    @app.post(
+        "/v1/sites/{site}/rename",
+        summary="Rename a site",
+        tags=["sites"],
+        response_description="The site under its new name.",
+        responses=documented(404, 409, 422, 429, 503),
+    )
+    async def rename_site(site: parameters.SitePath, name: parameters.NewName) -> SiteSummary:
+        """Rename a site; the default site then starts afresh under its own name."""
+        with service.requests.slot():
+            renamed = await asyncio.to_thread(service.sites.rename, site, name)
+            return renamed.summary(service.encoder)
 
     @app.delete(
         "/v1/sites/{site}",
@@ -81,45 +131,3 @@ def add_routes(app: FastAPI, service: Service) -> None:
         """Remove a site and its stored adapter; the default site stays."""
         with service.requests.slot():
             await asyncio.to_thread(service.sites.remove, site)
-
-    @app.get(
-        "/v1/jobs/{job}",
-        summary="A calibration",
-        tags=["calibration"],
-        responses=documented(404, 422),
-    )
-    async def get_job(job: parameters.JobPath) -> JobSummary:
-        """How far a calibration is, and its result once it is done."""
-        return service.jobs.get(job).summary()
-
-    @app.get(
-        "/v1/jobs/{job}/events",
-        summary="Follow a calibration",
-        tags=["calibration"],
-        response_class=StreamingResponse,
-        responses={
-            200: {
-                "description": "Events `progress` with the job, then one `done` or `failed`.",
-                "content": EVENTS,
-            },
-            **documented(404, 422),
-        },
-    )
-    async def follow_job(job: parameters.JobPath) -> Response:
-        """Server-sent events until the calibration ends; the first tells the present state."""
-        return StreamingResponse(
-            _events(service.jobs.get(job)),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
-
-
-async def _events(job: Job) -> AsyncIterator[str]:
-    async for changed in job.changes(QUIET):
-        if not changed:
-            yield ": still here\n\n"
-            continue
-        kind = job.state if job.finished else "progress"
-        yield f"event: {kind}\ndata: {job.summary(result=job.finished).model_dump_json()}\n\n"
-        if not job.finished:
-            await asyncio.sleep(PACE)

@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from prism_audio.errors import PrismError
 from prism_audio.serve.service import Service
@@ -20,6 +21,8 @@ from prism_audio.serve.service import Service
 LINGER = 0.3
 # Bytes in one message of a live stream.
 MESSAGE_BYTES = 2**20
+# Seconds within which the headers of a request must be here.
+HEADER_SECONDS = 10.0
 
 
 class Server(uvicorn.Server):
@@ -55,6 +58,49 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """HTTP on one connection; closed where the headers of a request do not come in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, *event: Any) -> None:
+        super().handle_websocket_upgrade(*event)
+        self._stop()
+        self._upgraded = True
+
+    _upgraded = False
+
+    def _watch(self) -> None:
+        if self._upgraded:
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(HEADER_SECONDS, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 def open_port(host: str, port: int) -> socket.socket:
     """Open the port; 0 takes a free one."""
     try:
@@ -71,9 +117,13 @@ def run(app: FastAPI, listener: socket.socket) -> None:
     """Serve at an open port until a signal, and then until all accepted work is done."""
     # A recording that ends early is the client's business, not one for the operator's log.
     logging.getLogger("prism_audio.audio").setLevel(logging.ERROR)
+    settings = app.state.service.settings
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        http=TimedProtocol,
+        root_path=settings.root_path,
+        proxy_headers=settings.proxy,
+        log_config=None,
         access_log=False,
         server_header=False,
         ws_max_size=MESSAGE_BYTES,

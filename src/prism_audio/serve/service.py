@@ -33,6 +33,7 @@ from prism_audio.serve.jobs import Job, Jobs
 from prism_audio.serve.label_vectors import LabelVectors, parse_labels, relabel
 from prism_audio.serve.metrics import Metrics
 from prism_audio.serve.recording_schemas import FailedRecording
+from prism_audio.serve.row_cache import RowCache
 from prism_audio.serve.settings import DEFAULT_LABELS, ServiceSettings
 from prism_audio.serve.site_schemas import CalibrationResult
 from prism_audio.serve.sites import Site, Sites, name_of
@@ -67,12 +68,15 @@ class Service:
         ]
         _refuse_same_name(settings.adapters, initial)
         self.sites = Sites(initial or [self._zero_shot_site()], self.encoder, settings.store)
+        self.rows = RowCache(self.encoder, settings.store and settings.store / "rows")
         self.requests = ConcurrencyLimit(self.limits.requests, "requests are being answered")
         self.streams = ConcurrencyLimit(self.limits.live, "live streams are open")
         self.pipes: set[BytePipe] = set()
         self.metrics = Metrics()
         self.jobs = Jobs(
-            self.limits.jobs, lambda job: self.metrics.jobs.labels(job.site, job.state).inc()
+            self.limits.jobs,
+            lambda job: self.metrics.jobs.labels(job.site, job.state).inc(),
+            settings.store and settings.store / "jobs",
         )
 
     def start(self) -> None:
@@ -105,6 +109,7 @@ class Service:
         for pool in (self._decoders, self._background):
             pool.shutdown(cancel_futures=True)
         self.queue.close()
+        self.sites.close()
 
     async def labeller(self, site: Site, labels: str | None, deadline: Deadline) -> Labeller:
         """The labeller of a site, with other labels where a client sent some."""
@@ -119,50 +124,60 @@ class Service:
         self, recordings: Sequence[Recording], deadline: Deadline
     ) -> list[EmbeddedRecording | ApiError]:
         """Embed recordings: each with its embedding, or with the error; in their order."""
-        work = partial(
-            embed_recording, encoder=self.urgent, longest=self.limits.seconds, deadline=deadline
-        )
+        work = partial(self._embed_once, encoder=self.urgent, deadline=deadline)
         return await self._each(recordings, work, self._decoders, lambda: None)
 
+    def kept(self, ids: Sequence[str]) -> list[EmbeddedRecording | ApiError]:
+        """Recordings that were embedded before, by their ids; call it from a thread."""
+        return [self.rows.get(id) or _not_kept(id) for id in ids]
+
+    def _embed_once(
+        self, recording: Recording, encoder: Encoder, deadline: Deadline
+    ) -> EmbeddedRecording:
+        id = self.rows.id_of(recording)
+        if (known := self.rows.get(id)) is not None:
+            return known.named(recording.name)
+        embedded = embed_recording(
+            recording, encoder, row=id, longest=self.limits.seconds, deadline=deadline
+        )
+        self.rows.put(embedded)
+        return embedded
+
     async def calibrate(
-        self, job: Job, upload: Upload, words: Vocabulary, preset: str
+        self, job: Job, upload: Upload, words: Vocabulary, preset: str, take_weaker: bool
     ) -> CalibrationResult:
         """The work of a job whose recordings were uploaded."""
-        work = partial(
-            embed_recording,
-            encoder=self.patient,
-            longest=self.limits.seconds,
-            deadline=Deadline(math.inf),
-        )
+        work = partial(self._embed_once, encoder=self.patient, deadline=Deadline(math.inf))
         try:
             job.begin("reading")
             results = await self._each(upload.recordings, work, self._background, job.step)
         finally:
             upload.close()
+        return await self.calibrate_rows(job, results, words, preset, take_weaker)
+
+    async def calibrate_rows(
+        self,
+        job: Job,
+        results: Sequence[EmbeddedRecording | ApiError],
+        words: Vocabulary,
+        preset: str,
+        take_weaker: bool,
+    ) -> CalibrationResult:
+        """The work of a job from its embeddings on."""
         recordings = [result for result in results if isinstance(result, EmbeddedRecording)]
         errors = [result for result in results if isinstance(result, ApiError)]
         if not recordings:
             raise all_failed(errors)
+        seconds = np.array([np.nan if r.seconds is None else r.seconds for r in recordings])
         batch = Batch(
             np.stack([recording.embedding for recording in recordings]),
             [recording.file for recording in recordings],
-            np.zeros(len(recordings)),
-            np.array([recording.seconds for recording in recordings]),
-            "clip",
+            np.where(np.isnan(seconds), np.nan, 0.0),
+            seconds,
+            "row" if np.isnan(seconds).any() else "clip",
             self.encoder.id,
             self.encoder.fingerprint,
         )
-        return await self.calibrate_batch(job, batch, words, preset, errors)
-
-    async def calibrate_batch(
-        self,
-        job: Job,
-        batch: Batch,
-        words: Vocabulary,
-        preset: str,
-        errors: Sequence[ApiError] = (),
-    ) -> CalibrationResult:
-        """The work of a job from its embeddings on."""
         job.begin("calibrating")
         # A calibration that is given up may still write there.
         with tempfile.TemporaryDirectory(
@@ -172,10 +187,13 @@ class Service:
                 batch, words, place=job.site, preset=preset, folder=Path(folder)
             )
         job.begin("storing")
-        site = Site(job.site, adapter)
-        await asyncio.to_thread(self.sites.put, site)
+        put = partial(self.sites.put, take_weaker=take_weaker)
+        site = await asyncio.to_thread(put, Site(job.site, adapter), "calibration")
+        version = site.history.versions[-1].version
         return CalibrationResult(
             site=site.summary(self.encoder),
+            version=version,
+            taken=version == site.history.in_use,
             clips=len(batch),
             skipped=[FailedRecording.of(error) for error in errors],
             **dict(report),
@@ -226,7 +244,12 @@ class Service:
     def _zero_shot_site(self) -> Site:
         labels = read_labels(self.settings.labels or DEFAULT_LABELS)
         words = self.label_vectors.vocabulary(labels, self.label_vectors.prompts(None))
-        return Site("default", words.adapter(), calibrated=False)
+        return Site("default", words.adapter())
+
+
+def _not_kept(id: str) -> ApiError:
+    message = "the service does not keep this recording any more; send its sound"
+    return ApiError(404, "unknown_row", message, file=id)
 
 
 def _load_encoder(settings: ServiceSettings, adapters: Sequence[Adapter]) -> Encoder:

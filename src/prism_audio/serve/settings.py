@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,8 +31,9 @@ class Limits:
         Labels in a list, and characters in one.
     rows : int
         Embeddings in a calibration.
-    requests, jobs, live : int
-        Requests that are being answered, calibrations that wait, live streams; more are refused.
+    requests, client_requests, jobs, live : int
+        Requests that are being answered, those of one client, calibrations that wait, live streams;
+        more are refused.
     """
 
     files: int = 1000
@@ -44,6 +44,7 @@ class Limits:
     label_characters: int = 200
     rows: int = 20_000
     requests: int = 128
+    client_requests: int = 64
     jobs: int = 8
     live: int = 16
 
@@ -68,6 +69,12 @@ class ServiceSettings:
         What clients must show.
     host : str
         The address it is bound to.
+    hosts : tuple of str
+        Further names that clients may call it by (the Host header); ``*`` allows all.
+    root_path : str
+        The path below which a proxy shows it, such as ``/prism``.
+    proxy : bool
+        Whether a proxy stands before it, whose X-Forwarded headers are believed.
     limits : Limits
         How much a client may ask for.
     """
@@ -75,16 +82,11 @@ class ServiceSettings:
     adapters: tuple[Path, ...] = ()
     labels: str | None = None
     encoder: str | Encoder | None = None
-    prompts: str = "paper"
+    prompts: str = "sentences"
     store: Path | None = None
     token: str | None = None
     host: str = "127.0.0.1"
+    hosts: tuple[str, ...] = ()
+    root_path: str = ""
+    proxy: bool = False
     limits: Limits = field(default_factory=Limits)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name reaches this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

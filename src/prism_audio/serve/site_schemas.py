@@ -19,6 +19,8 @@ _SITE: dict[str, Any] = {
     "weight": 0.96,
     "clips": 40,
     "date": "2026-05-04T09:30:00+00:00",
+    "version": 1,
+    "previous": 0,
 }
 Verdict = Literal["adapted", "shrunk", "zero-shot", "none"]
 
@@ -28,7 +30,7 @@ class Health(Schema):
 
     model_config = example({"status": "ok", "version": "0.2.0"})
 
-    status: Literal["ok", "stopping"]
+    status: Literal["ok", "busy", "stopping"]
     version: str
 
 
@@ -85,6 +87,46 @@ class SiteSummary(Schema):
     weight: float | None = Field(description="How much of the correction is used, 0 to 1.")
     clips: int | None = Field(description="Recordings it was calibrated on.")
     date: str | None = Field(description="When, in ISO 8601.")
+    version: int = Field(description="The version in use; 0 without a calibration.")
+    previous: int | None = Field(description="The version before; use it to undo.")
+
+
+class SiteVersion(Schema):
+    """One version of a site."""
+
+    version: int
+    origin: Literal["start", "calibration", "upload"]
+    labels: list[str]
+    verdict: Verdict
+    weight: float | None
+    clips: int | None
+    date: str
+
+
+class SiteHistory(Schema):
+    """The versions of a site, oldest first; version 0 is plain zero-shot."""
+
+    model_config = example(
+        {
+            "in_use": 1,
+            "previous": 0,
+            "versions": [
+                {
+                    "version": 1,
+                    "origin": "calibration",
+                    "labels": ["dog bark", "siren"],
+                    "verdict": "adapted",
+                    "weight": 0.96,
+                    "clips": 40,
+                    "date": "2026-05-04T09:30:00+00:00",
+                }
+            ],
+        }
+    )
+
+    in_use: int = 0
+    previous: int | None = None
+    versions: list[SiteVersion] = Field(default_factory=list)
 
 
 class SiteList(Schema):
@@ -153,7 +195,11 @@ class CalibrationReport(Schema):
 class CalibrationResult(CalibrationReport):
     """What a calibration found."""
 
-    site: SiteSummary
+    site: SiteSummary = Field(description="The site with this calibration.")
+    version: int = Field(description="The version that this calibration is.")
+    taken: bool = Field(
+        description="Whether it is in use; a weaker one than the present is only offered."
+    )
     clips: int
     skipped: list[FailedRecording]
 
@@ -177,10 +223,18 @@ class JobSummary(Schema):
 
     job: str
     site: str
-    state: Literal["waiting", "running", "done", "failed"]
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
     stage: Literal["reading", "calibrating", "storing"] | None
     done: int
     total: int
     seconds_left: float | None
     error: Problem | None
     result: CalibrationResult | None
+
+
+class JobList(Schema):
+    """The last calibrations, oldest first, without their results."""
+
+    model_config = example({"jobs": []})
+
+    jobs: list[JobSummary]

@@ -1,20 +1,21 @@
-"""Sites: the places a service knows, each with its adapter.
+"""Sites: the places a service knows, each with its adapter and the versions it had before.
 
 A site never changes: a calibration replaces it by one assignment, and a request that began with the
-old one ends with it. On the disk it is the same: one file each, replaced whole.
+old one ends with it. On the disk it is the same: files are replaced whole.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
@@ -22,12 +23,25 @@ from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.site_schemas import EncoderSummary, SiteSummary, Verdict
+from prism_audio.serve.site_schemas import (
+    EncoderSummary,
+    SiteHistory,
+    SiteSummary,
+    SiteVersion,
+    Verdict,
+)
+from prism_audio.serve.site_store import SiteStore, file_bytes
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST = 200
-VERDICTS: tuple[Verdict, ...] = ("adapted", "shrunk", "zero-shot")
+# From the weakest to the strongest.
+VERDICTS: tuple[Verdict, ...] = ("none", "zero-shot", "shrunk", "adapted")
+# A correction that has lost more than this share of its weight is weaker.
+LOSS = 0.1
+
+Origin = Literal["start", "calibration", "upload"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,30 +54,34 @@ class Site:
         Its name in requests.
     adapter : Adapter
         What labels its sounds.
-    calibrated : bool
-        Whether the adapter was calibrated; otherwise it is plain zero-shot.
+    history : SiteHistory
+        Its versions; version 0 is plain zero-shot.
     """
 
     name: str
     adapter: Adapter
-    calibrated: bool = True
+    history: SiteHistory = field(default_factory=SiteHistory)
 
     @cached_property
     def labeller(self) -> Labeller:
         """What labels its sounds; made once."""
         return Labeller(self.adapter)
 
+    @cached_property
+    def calibrated(self) -> bool:
+        """Whether its adapter changes anything, or at least was calibrated."""
+        W = self.adapter.W
+        return bool(self.adapter.facts.verdict) or not np.array_equal(W, np.eye(*W.shape))
+
     @property
     def verdict(self) -> Verdict:
         """The verdict of its calibration; ``none`` where there was none."""
-        for known in VERDICTS:
-            if self.calibrated and self.adapter.facts.verdict == known:
-                return known
-        return "none"
+        verdict = self.adapter.facts.verdict
+        return next((known for known in VERDICTS if known == verdict), "none")
 
     def summary(self, encoder: Encoder) -> SiteSummary:
         """The site as clients see it."""
-        facts = self.adapter.facts if self.calibrated else Facts()
+        facts = self.adapter.facts
         return SiteSummary(
             name=self.name,
             encoder=EncoderSummary(
@@ -76,21 +94,20 @@ class Site:
             labels=list(self.adapter.labels),
             verdict=self.verdict,
             reasons=list(facts.reasons),
-            weight=None if facts.weight is None else round(facts.weight, 4),
+            weight=_weight(facts),
             clips=facts.N,
             date=_iso(facts.date),
+            version=self.history.in_use,
+            previous=self.history.previous,
         )
 
-    def file(self) -> bytes:
-        """The adapter as the bytes of its file."""
-        if not self.calibrated:
-            raise ApiError(
-                404,
-                "no_adapter",
-                f"the site {self.name!r} is plain zero-shot and has no adapter yet; calibrate it",
-            )
-        with tempfile.TemporaryDirectory(prefix="prism-") as folder:
-            return self.adapter.save(Path(folder) / "site.safetensors").read_bytes()
+    def is_weaker_than(self, other: Site) -> bool:
+        """Whether this correction is weaker than another: by its verdict, or by its weight."""
+        mine, theirs = VERDICTS.index(self.verdict), VERDICTS.index(other.verdict)
+        if mine != theirs:
+            return mine < theirs
+        weights = _weight(self.adapter.facts), _weight(other.adapter.facts)
+        return None not in weights and weights[0] < (1 - LOSS) * weights[1]  # type: ignore[operator]
 
 
 class Sites:
@@ -103,7 +120,7 @@ class Sites:
     encoder : Encoder
         What all of them were made for.
     store : path, optional
-        A folder that is read now and keeps what is put.
+        A folder that is read now and keeps what changes.
 
     Attributes
     ----------
@@ -114,17 +131,22 @@ class Sites:
     def __init__(self, initial: list[Site], encoder: Encoder, store: Path | None = None) -> None:
         self.default = initial[0].name
         self.notes: list[str] = []
-        self._encoder, self._store = encoder, store
-        self._sites = {site.name: site for site in initial}
+        self._encoder, self._store = encoder, SiteStore(store)
+        self._initial = {site.name: site for site in initial}
+        self._sites = dict(self._initial)
         self._writing = threading.Lock()
-        if store is not None:
-            self._read(store)
+        for path in self._store.files():
+            self._read(path)
 
     def __iter__(self) -> Iterator[Site]:
         return iter(self._sites.values())
 
     def __len__(self) -> int:
         return len(self._sites)
+
+    def close(self) -> None:
+        """Let another service use the store."""
+        self._store.close()
 
     def get(self, name: str | None = None) -> Site:
         """The site of that name, or the default one."""
@@ -145,49 +167,130 @@ class Sites:
                 409, "too_many_sites", f"there are {MOST} sites, the most; remove one first"
             )
 
-    def put(self, site: Site) -> None:
-        """Store a site, then switch over to it."""
-        check_name(site.name)
+    def put(self, site: Site, origin: Origin, *, take_weaker: bool = True) -> Site:
+        """Keep a new version of a site, and use it unless it is weaker than the present one.
+
+        Returns the site with its history; it is in use where ``version`` is ``history.in_use``.
+        """
+        self.check_room(site.name)
         with self._writing:
-            if self._store is not None:
-                site.adapter.save(self._store / f"{site.name}.safetensors")
-            self._sites = {**self._sites, site.name: site}
+            present = self._sites.get(site.name)
+            history = present.history if present else SiteHistory()
+            if present and present.calibrated and not history.versions:
+                history = self._keep(present, history, "start")
+                history = self._store.use(
+                    present.name, history, history.versions[-1].version, present.adapter
+                )
+            history = self._keep(site, history, origin)
+            if present and site.is_weaker_than(present) and not take_weaker:
+                self._switch(replace(present, history=history))
+            else:
+                version = history.versions[-1].version
+                history = self._store.use(site.name, history, version, site.adapter)
+                self._switch(replace(site, history=history))
+        return replace(site, history=history)
+
+    def use(self, name: str, version: int) -> Site:
+        """Go back, or forward, to a version; 0 is plain zero-shot with the labels in use."""
+        with self._writing:
+            site = self.get(name)
+            if version == 0:
+                adapter = Vocabulary.of(site.adapter).adapter()
+            else:
+                adapter = self._version(site, version)
+            history = self._store.use(name, site.history, version, adapter)
+            site = Site(name, adapter, history)
+            self._switch(site)
+        return site
+
+    def file(self, name: str, version: int | None) -> bytes:
+        """The adapter of a site, or of one of its versions, as the bytes of a file."""
+        site = self.get(name)
+        version = site.history.in_use if version is None else version
+        if version:
+            return file_bytes(self._version(site, version))
+        if not site.calibrated:
+            raise ApiError(
+                404,
+                "no_adapter",
+                f"the site {name!r} is plain zero-shot and has no adapter yet; calibrate it",
+            )
+        return file_bytes(site.adapter)
+
+    def rename(self, name: str, new: str) -> Site:
+        """Give a site another name; the default one then starts afresh under its own."""
+        with self._writing:
+            site = replace(self.get(name), name=new)
+            check_name(new)
+            if new in self._sites:
+                raise ApiError(
+                    409, "name_taken", f"there is a site {new!r} already; remove it first"
+                )
+            if name == self.default and not site.history.versions:
+                raise ApiError(
+                    409, "default_site", f"{name!r} is the default site as it was at start"
+                )
+            self._store.rename(name, new)
+            self._forget(name)
+            self._switch(site)
+        return site
 
     def remove(self, name: str) -> None:
         """Remove a site, on the disk too."""
         with self._writing:
             self.get(name)
             if name == self.default:
-                raise ApiError(409, "default_site", f"{name!r} is the default site and stays")
-            if self._store is not None:
-                with suppress(FileNotFoundError):
-                    (self._store / f"{name}.safetensors").unlink()
-            self._sites = {key: site for key, site in self._sites.items() if key != name}
+                raise ApiError(
+                    409,
+                    "default_site",
+                    f"{name!r} is the default site and stays; use its version 0 to reset it",
+                )
+            self._store.remove(name)
+            self._forget(name)
 
-    def _read(self, store: Path) -> None:
+    def _keep(self, site: Site, history: SiteHistory, origin: Origin) -> SiteHistory:
+        facts = site.adapter.facts
+        version = SiteVersion(
+            version=max((v.version for v in history.versions), default=0) + 1,
+            origin=origin,
+            labels=list(site.adapter.labels),
+            verdict=site.verdict,
+            weight=_weight(facts),
+            clips=facts.N,
+            date=_iso(facts.date) or datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        return self._store.add(site.name, history, site.adapter, version)
+
+    def _version(self, site: Site, version: int) -> Adapter:
+        if version not in (known.version for known in site.history.versions):
+            raise ApiError(404, "unknown_version", f"{site.name!r} has no version {version}")
+        return self._store.adapter(site.name, version)
+
+    def _switch(self, site: Site) -> None:
+        self._sites = {**self._sites, site.name: site}
+
+    def _forget(self, name: str) -> None:
+        initial = {name: self._initial[name]} if name == self.default else {}
+        self._sites = {key: site for key, site in self._sites.items() if key != name} | initial
+
+    def _read(self, path: Path) -> None:
         try:
-            store.mkdir(parents=True, exist_ok=True)
-            files = sorted(store.glob("*.safetensors"))
-        except OSError as error:
-            raise PrismError(
-                f"cannot use the store {store}: {error.strerror or error}; give another --store"
-            ) from None
-        for path in files:
-            try:
-                check_name(path.stem)
-                adapter = Adapter.load(path)
-                refuse_other_encoder(
-                    adapter, self._encoder.fingerprint, self._encoder.id, str(path)
-                )
-            except PrismError as error:
-                self.notes.append(f"left out of the store: {error}")
-                continue
-            if path.stem in self._sites:
-                self.notes.append(
-                    f"the site {path.stem!r} is taken from the store ({path}), where it was "
-                    "calibrated; remove that file to go back"
-                )
-            self._sites[path.stem] = Site(path.stem, adapter)
+            check_name(path.stem)
+            site = Site(path.stem, Adapter.load(path), self._store.history(path.stem))
+            refuse_other_encoder(
+                site.adapter, self._encoder.fingerprint, self._encoder.id, str(path)
+            )
+            site.summary(self._encoder)
+        except PrismError as error:
+            self.notes.append(f"left out of the store: {error}")
+            return
+        if (given := self._sites.get(path.stem)) is not None:
+            labels = "" if given.adapter.labels == site.adapter.labels else " with other labels"
+            self.notes.append(
+                f"the site {path.stem!r} is taken from the store{labels} ({path}), not from this "
+                "command; remove that file to go back"
+            )
+        self._sites[path.stem] = site
 
 
 def check_name(name: str) -> None:
@@ -205,6 +308,10 @@ def name_of(path: Path) -> str:
     """A name for the site in an adapter's file."""
     name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")[:64]
     return name or "site"
+
+
+def _weight(facts: Facts) -> float | None:
+    return None if facts.weight is None else round(facts.weight, 4)
 
 
 def _iso(date: str) -> str | None:

@@ -12,24 +12,31 @@ import os
 import struct
 import tempfile
 import unicodedata
-from collections.abc import AsyncIterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Coroutine
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording
+from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.settings import Limits
+
+Anything = TypeVar("Anything")
 
 FIELD = "files"
 MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
 # What waits in memory until it is worth a trip to the disk.
 _FLUSH = 1 << 20
+# Seconds without a byte after which a body is given up.
+BODY_IDLE_SECONDS = 20.0
+AUDIO = "audio/*"
+_MAGIC = (b"RIFF", b"RF64", b"RIFX", b"OggS", b"fLaC", b"caff", b"FORM", b"\x1aE\xdf\xa3")
 _LONGEST_NAME, _LONGEST_HEAD = 255, 8192
 
 
@@ -78,6 +85,32 @@ class Upload:
         self._body.close()
 
 
+async def received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
+    """The body of a request, once it is here; raises where that takes too long."""
+    try:
+        return await asyncio.wait_for(receiving, deadline.left)
+    except TimeoutError:
+        raise deadline.error() from None
+    except ClientDisconnect:
+        raise ApiError(
+            400, "disconnected", "the client went away before the request ended"
+        ) from None
+
+
+def content_type(request: Request, known: tuple[str, ...]) -> str:
+    """The type of a body; raises where it is none of the known ones."""
+    value = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if value.startswith("audio/") and PCM in known:
+        return AUDIO
+    if value not in known:
+        raise ApiError(
+            415,
+            "unsupported_type",
+            f"the body is {value[:80] or 'of no stated type'}; send {' or '.join(known)}",
+        )
+    return value
+
+
 async def receive_multipart(request: Request, limits: Limits) -> Upload:
     """The files of a form, or a :class:`ApiError` that says what is wrong with it."""
     _, options = parse_options_header(request.headers.get("content-type"))
@@ -106,11 +139,16 @@ async def receive_multipart(request: Request, limits: Limits) -> Upload:
     return Upload(body, [Recording(body, *part) for part in parts.found])
 
 
-async def receive_pcm(
+async def receive_sound(
     request: Request, limits: Limits, *, rate: int, form: str, channels: int
 ) -> Upload:
-    """Raw samples as one recording: the same as a wav file with this head."""
+    """One recording as the whole body: a file of a known kind, or raw samples.
+
+    Raw samples are read as a wav file with this rate, form and number of channels.
+    """
     body = await receive_raw(request, limits)
+    if content_type(request, (PCM,)) == AUDIO or _is_container(body.read_at(0, 12)):
+        return Upload(body, [Recording(body, "recording", 0, body.size)])
     kind, _ = FORMATS[form]
     width = np.dtype(kind).itemsize
     tag = 3 if form.startswith("f") else 1
@@ -122,26 +160,42 @@ async def receive_pcm(
     return Upload(body, [Recording(body, "samples", 0, body.size, head)])
 
 
+def _is_container(head: bytes) -> bool:
+    """Whether a body begins like a file, and not like samples."""
+    return head[:4] in _MAGIC or head[:3] == b"ID3" or head[4:8] == b"ftyp"
+
+
 async def receive_raw(request: Request, limits: Limits) -> Body:
     """The body as it is."""
     return await _spooled(_counted(request, limits))
 
 
 async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    too_large = ApiError(
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.bytes:
+        raise _too_large(limits)
+    total = 0
+    chunks = request.stream()
+    while True:
+        try:
+            chunk = await asyncio.wait_for(anext(chunks), BODY_IDLE_SECONDS)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            message = f"no byte of the body came for {BODY_IDLE_SECONDS:g} s; send it again"
+            raise ApiError(408, "too_slow", message) from None
+        total += len(chunk)
+        if total > limits.bytes:
+            raise _too_large(limits)
+        yield chunk
+
+
+def _too_large(limits: Limits) -> ApiError:
+    return ApiError(
         413,
         "too_large",
         f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
     )
-    said = request.headers.get("content-length", "")
-    if said.isdecimal() and int(said) > limits.bytes:
-        raise too_large
-    total = 0
-    async for chunk in request.stream():
-        total += len(chunk)
-        if total > limits.bytes:
-            raise too_large
-        yield chunk
 
 
 async def _spooled(chunks: AsyncIterator[bytes]) -> Body:

@@ -19,24 +19,18 @@ from typing import Protocol
 import numpy as np
 
 from prism_audio.datasets.folder import audio_files, nothing_found
-from prism_audio.encoders.embedding.engine import GROUP_FILES, Clip, Failure, embed_files
+from prism_audio.encoders.embedding.engine import (
+    GROUP_FILES,
+    Clip,
+    Failure,
+    Progress,
+    Silent,
+    embed_files,
+)
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.store.shards import Entry
 from prism_audio.store.store import StoreSettings
 from prism_audio.store.writer import StoreWriter
-
-
-class Progress(Protocol):
-    """An observer of a run."""
-
-    def begin(self, files: int, size: int) -> None:
-        """So many files of so many bytes are to be done."""
-
-    def audio(self, seconds: float) -> None:
-        """So many more seconds of sound were embedded."""
-
-    def file(self, size: int) -> None:
-        """One more file, of so many bytes, is done or has failed."""
 
 
 class Embedding(Protocol):
@@ -54,16 +48,6 @@ class Embedding(Protocol):
     ) -> Generator[Clip | Failure, None, None]:
         """One result a file, in the order of ``files``; those of a group become a shard."""
         ...
-
-
-class Silent:
-    """An observer that does nothing."""
-
-    def begin(self, files: int, size: int) -> None: ...
-
-    def audio(self, seconds: float) -> None: ...
-
-    def file(self, size: int) -> None: ...
 
 
 @dataclass

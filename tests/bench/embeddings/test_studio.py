@@ -21,7 +21,7 @@ def test_embeddings_are_those_of_the_mixtures(tmp_path: Path) -> None:
     arrays = studio.arrays(HERE)
     sounds = [
         (mixture(studio.sounds[n], n, HERE, studio.recipe, studio.backgrounds["cellar"]), RATE)
-        for n in range(len(bench.data))
+        for n in range(len(bench.clips))
     ]
     np.testing.assert_allclose(arrays["embedding"], embed_audio(BandEncoder(), sounds), atol=1e-6)
     np.testing.assert_array_equal(arrays["snr"], np.full(len(sounds), -6, np.float32))
@@ -68,5 +68,5 @@ def test_a_place_is_heard_by_itself(tmp_path: Path) -> None:
     rows = bench.studio.place("cellar")
     sounds = sorted((tmp_path / "places" / "cellar").iterdir())
     np.testing.assert_allclose(rows, embed_audio(BandEncoder(), sounds), atol=1e-6)
-    context = bench.context("cellar")
+    context = bench.studio.context("background_text", "cellar")
     assert context.background_text.shape == (3, BandEncoder.dim)

@@ -7,6 +7,7 @@ from prism_audio.bench.experiment.conditions import Condition
 from prism_audio.bench.experiment.protocols import (
     BURST,
     FEW,
+    LISTS,
     STREAMS,
     ClipTable,
     cases,
@@ -65,6 +66,16 @@ def test_few_holds_all_clips_of_so_many_classes(clips: ClipTable) -> None:
     assert {int(case.setting) for case in found("few", clips)} == set(FEW)
     drawn = [tuple(np.unique(clips.truth[case.rows])) for case in found("few", clips)]
     assert len(set(drawn)) > len(FEW)
+
+
+def test_lists_offer_only_the_classes_of_their_clips(clips: ClipTable) -> None:
+    drawn = found("lists", clips)
+    assert {int(case.setting) for case in drawn} == {k for k in LISTS if k < CLASSES}
+    for case in drawn:
+        assert case.classes is not None
+        np.testing.assert_array_equal(case.classes, np.unique(clips.truth[case.rows]))
+        assert len(case.rows) == PER_CLASS * int(case.setting)
+    assert len({tuple(case.classes) for case in drawn}) > 1
 
 
 def test_few_leaves_out_what_is_not_few() -> None:

@@ -11,12 +11,13 @@ import pytest
 from prism_audio.bench.experiment.conditions import Recipe
 from prism_audio.bench.experiment.reader import STUDIES
 from prism_audio.bench.report import paper
-from prism_audio.bench.report.main_tables import claims
-from prism_audio.bench.report.sections import PRINTED, sections
-from prism_audio.bench.report.table import ReportTable, best_of, percent, points
+from prism_audio.bench.report.claims import claims
+from prism_audio.bench.report.sections import sections
+from prism_audio.bench.report.table import ReportTable, best_of, interval, percent, points
 from prism_audio.bench.report.write import write_report
-from prism_audio.bench.trials.ablation import ABLATION, SENSITIVITY
+from prism_audio.bench.trials.ablation import ABLATION, PRINTED, SENSITIVITY
 from prism_audio.bench.trials.runner import Failure
+from prism_audio.bench.trials.spectrum import Energy
 from prism_audio.bench.trials.study import Findings, embed, investigate
 from tests.helpers.tiny_bench import world
 
@@ -124,11 +125,35 @@ def test_all_work_of_a_first_run_is_counted(found: Findings) -> None:
 def test_every_claim_of_the_paper_has_its_variant_and_a_verdict(found: Findings) -> None:
     assert set(paper.CLAIMS.values()) <= {spec.label for spec in ABLATION}
     assert found.ablation is not None
-    told = claims(found.ablation, PRINTED)
-    for line, (claim, variant) in zip(told, paper.CLAIMS.items(), strict=True):
+    verdicts = {claim.claim: claim for claim in claims(found)}
+    for claim, variant in paper.CLAIMS.items():
         gap = found.ablation.difference(variant, PRINTED)
-        verdict = {-1: "it does", 0: "not seen", 1: "the opposite"}[(gap.low > 0) - (gap.high < 0)]
-        assert line.startswith(f"{claim}: {verdict} here;")
+        sign = (gap.low > 0) - (gap.high < 0)
+        assert verdicts[claim].verdict == ("not seen", "contradicted", "confirmed")[sign]
+        assert interval(gap) in verdicts[claim].numbers
+    for words in (
+        "60 components",
+        "Over-alignment",
+        "warm-up",
+        "batch",
+        "Polyphonic",
+        "CAR",
+        "DCASE",
+    ):
+        assert any(words in claim for claim in verdicts)
+    assert all(claim.numbers for claim in verdicts.values())
+
+
+def test_low_rank_is_compared_with_the_clean_rows(found: Findings) -> None:
+    claim = next(claims(found))
+    clean = percent(found.references[0].within_rank)
+    assert f"Clean rows about their mean: {clean} %" in claim.numbers
+    flat = [replace_curve(energy, 0.5) for energy in found.references]
+    assert next(claims(replace(found, references=flat))).verdict == "confirmed"
+
+
+def replace_curve(energy: Energy, share: float) -> Energy:
+    return energy._replace(curve=np.full(len(energy.curve), share))
 
 
 def test_numbers_are_written_for_other_programs(found: Findings, report: Path) -> None:
@@ -174,7 +199,7 @@ def test_failures_are_in_the_report(found: Findings) -> None:
 def test_without_noise_there_is_still_a_report(tmp_path: Path) -> None:
     bench = world(tmp_path, recipe=Recipe(()), mixed=False, studies=STUDIES)
     bench = replace(bench, experiment=replace(bench.experiment, places=()))
-    devices = tuple("ab"[number % 2] for number in range(len(bench.data)))
+    devices = tuple("ab"[number % 2] for number in range(len(bench.clips)))
     bench = replace(bench, clips=replace(bench.clips, groups=devices))
     embed(bench, quiet)
     found = investigate(bench, quiet, workers=1)

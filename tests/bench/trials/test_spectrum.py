@@ -3,35 +3,34 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prism_audio.bench.trials.spectrum import energy, references
-
-
-def test_energy_is_that_of_the_singular_values() -> None:
-    X = np.random.default_rng(0).standard_normal((80, 30)) @ np.diag(np.linspace(0.1, 3, 30))
-    sigma = np.linalg.svd(X, compute_uv=False)
-    expected = np.cumsum(sigma**2) / np.sum(sigma**2)
-    np.testing.assert_allclose(energy("x", X).curve, expected, atol=1e-9)
+from prism_audio.bench.trials.spectrum import references, shift_energy
+from tests.helpers.shift import unit
 
 
 def test_a_shift_of_low_rank_is_seen_as_one() -> None:
     random = np.random.default_rng(1)
-    low = random.standard_normal((300, 4)) @ np.linalg.qr(random.standard_normal((100, 4)))[0].T
-    found = energy("low", low)
-    assert found.rank_for_share == 4
-    assert found.within_rank == pytest.approx(1)
-    full = energy("full", random.standard_normal((3000, 100)))
-    assert 75 < full.rank_for_share < 92
+    clean = unit(random.standard_normal((300, 100)))
+    noisy = clean + 0.001 * random.standard_normal((300, 4)) @ random.standard_normal((4, 100))
+    low = shift_energy("low", clean, noisy)
+    assert low.rank_for_share <= 5
+    assert low.within_rank == pytest.approx(1, abs=1e-3)
+    full = shift_energy("full", clean, unit(random.standard_normal((300, 100))))
+    assert full.rank_for_share > 60
 
 
-def test_centring_takes_a_common_shift_away() -> None:
-    random = np.random.default_rng(2)
-    X = random.standard_normal((500, 20)) + 50
-    assert energy("x", X).rank_for_share == 1
-    assert energy("x", X, centre=True).rank_for_share > 15
+def test_a_common_shift_is_explained_by_its_mean() -> None:
+    clean = unit(np.random.default_rng(2).standard_normal((200, 30)))
+    shift = shift_energy("common", clean, clean + 0.05)
+    assert shift.translation is not None
+    assert shift.translation > 0.8
+    assert shift.affine is not None
+    assert shift.affine > shift.translation
 
 
 def test_references_are_of_the_clean_clips() -> None:
     clean = np.random.default_rng(3).standard_normal((200, 10))
     first, second = references(clean)
-    np.testing.assert_allclose(first.curve, energy("", clean - clean.mean(axis=0)).curve)
+    sigma = np.linalg.svd(clean - clean.mean(axis=0), compute_uv=False)
+    np.testing.assert_allclose(first.curve, np.cumsum(sigma**2) / np.sum(sigma**2))
     np.testing.assert_allclose(second.curve, first.curve, atol=0.05)
+    assert first.affine is None

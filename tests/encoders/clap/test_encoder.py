@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the CLAP encoder's extra is not ins
 transformers = pytest.importorskip("transformers", reason="the CLAP encoder's extra is missing")
 
 from prism_audio.encoders import embed_audio  # noqa: E402
-from prism_audio.encoders.clap.encoder import ClapEncoder, _unit_rows  # noqa: E402
+from prism_audio.encoders.clap.encoder import ClapEncoder, _rows  # noqa: E402
 from prism_audio.errors import InputError  # noqa: E402
 from tests.helpers.clap_tiny import SAMPLES, sounds, tiny_model, write_hub_folder, write_tokenizer  # noqa: E402
 from tests.helpers.encoder_contract import CHECKS  # noqa: E402
@@ -60,14 +60,16 @@ def test_equal_to_transformers_with_the_truth_about_length(folder, encoder):
     )
     model = transformers.ClapModel.from_pretrained(folder).eval()
 
-    def rows(longer: list[bool]) -> np.ndarray:
+    def with_flags(longer: list[bool]) -> np.ndarray:
         with torch.no_grad():
             flags = torch.tensor(longer)[:, None]
-            return _unit_rows(model.get_audio_features(input_features=pictures, is_longer=flags))
+            return _rows(model.get_audio_features(input_features=pictures, is_longer=flags))
 
-    np.testing.assert_allclose(encoder.embed_windows(windows), rows([False, False]), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.embed_windows(windows), with_flags([False, False]), atol=1e-5
+    )
     if model.config.audio_config.enable_fusion:
-        lie = rows([True, False])
+        lie = with_flags([True, False])
         assert np.abs(lie[0] - encoder.embed_windows(windows)[0]).max() > 1e-3
 
 
@@ -129,7 +131,7 @@ def test_recordings_of_any_length_go_through_the_front_end(encoder):
 def test_both_forms_of_output_are_read():
     rows = torch.tensor([[3.0, 4.0], [0.0, 2.0]])
     for output in (rows.clone(), SimpleNamespace(pooler_output=rows.clone(), last_hidden_state=0)):
-        np.testing.assert_allclose(_unit_rows(output), [[0.6, 0.8], [0, 1]], atol=1e-7)
+        np.testing.assert_allclose(_rows(output), [[0.6, 0.8], [0, 1]], atol=1e-7)
 
 
 def test_wrong_options_are_named(folder):

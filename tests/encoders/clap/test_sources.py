@@ -191,14 +191,17 @@ def test_tables_that_follow_from_the_shape_may_be_absent(tmp_path, folder, encod
     tables = r"relative_position_index|position_ids|token_type_ids|logit_scale"
     bare = ClapEncoder(without(folder, tmp_path / "copy", tables))
     windows = sounds(1)
-    np.testing.assert_array_equal(bare.embed_windows(windows), encoder.embed_windows(windows))
-    np.testing.assert_array_equal(bare.embed_text(WORDS[:3]), encoder.embed_text(WORDS[:3]))
+    # Where tensors lie in memory changes the last bit of a product.
+    np.testing.assert_allclose(
+        bare.embed_windows(windows), encoder.embed_windows(windows), atol=1e-6
+    )
+    np.testing.assert_allclose(bare.embed_text(WORDS[:3]), encoder.embed_text(WORDS[:3]), atol=1e-6)
     assert bare.fingerprint == encoder.fingerprint
 
 
-def test_without_the_extra_the_remedy_is_named(monkeypatch, folder):
+def test_without_pytorch_both_remedies_are_named(monkeypatch, folder):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(PrismError, match=r"pip install 'prism-audio\[clap\]'"):
+    with pytest.raises(PrismError, match=r"'--encoder clap'.*pip install 'prism-audio\[clap\]'"):
         ClapEncoder(folder)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from prism_audio.audio.windows import encoder_windows
 from prism_audio.encoders import assets, embed_audio, embed_timeline
 from prism_audio.encoders.concepts.encoder import ConceptsEncoder, concepts, space
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.errors import AssetError, InputError
 from prism_audio.io.runtime import import_onnxruntime
 from tests.helpers.encoder_contract import CHECKS, sounds
@@ -213,6 +213,6 @@ def test_zero_shot_on_esc50_is_useful(encoder: ConceptsEncoder) -> None:
         rows = list(csv.DictReader(file))
     labels = sorted({row["category"] for row in rows})
     E = embed_audio(encoder, [folder / "audio" / f"{Path(r['filename']).stem}.ogg" for r in rows])
-    T = prototypes(encoder, [clean_label(label) for label in labels], PromptSet.load("paper"))
+    T = prototypes(encoder, [clean_label(label) for label in labels], PromptSet.load("sentences"))
     truth = np.array([labels.index(row["category"]) for row in rows])
     assert ((E @ T.T).argmax(axis=1) == truth).mean() >= 0.68

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from prism_audio.audio.decode import stream
-from prism_audio.audio.windows import Window, windows
+from prism_audio.audio.windows import Window, encoder_windows, windows
 from prism_audio.encoders import embed_audio, embed_timeline
 from prism_audio.encoders.embedding import feed
 from prism_audio.encoders.embedding.engine import Clip, Failure, embed_files
-from prism_audio.encoders.embedding.windows import encoder_windows
 from prism_audio.io.types import Float32
 from tests.helpers.tiny_datasets import RATE, TinyEncoder, recording, recordings
 

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from prism_audio.encoders import Encoder, embed_audio, embed_timeline
-from prism_audio.encoders.embedding.engine import BATCH_SECONDS
+from prism_audio.encoders.embedding.clips import BATCH_SECONDS
 from prism_audio.errors import AudioError, InputError, PrismError
 from tests.helpers.moments import FilledUp, Moments, noise
 

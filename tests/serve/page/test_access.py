@@ -47,9 +47,9 @@ def test_contrast(full: Page, scheme: str) -> None:
 def test_contrast_is_measured(full: Page) -> None:
     """The measure must find what is faint, or the test above says nothing."""
     full.emulate_media(color_scheme="light")
-    full.evaluate("() => document.querySelector('h2').style.setProperty('color', '#bbb')")
+    full.evaluate("() => document.querySelector('#sounds h2').style.setProperty('color', '#bbb')")
     assert len(full.evaluate(FAINT)) == 1
-    full.evaluate("() => document.querySelector('h2').style.removeProperty('color')")
+    full.evaluate("() => document.querySelector('#sounds h2').style.removeProperty('color')")
 
 
 def test_everything_has_a_name(full: Page) -> None:

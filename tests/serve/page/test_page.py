@@ -159,6 +159,6 @@ def test_more_than_a_request_can_carry(
         calibrate(page, "yard")
         adapter = Adapter.load(saved(page, "Download the adapter", tmp_path))
     encoder = BandEncoder()
-    words = Vocabulary.from_text(encoder, read_labels(LABELS), PromptSet.load("paper"))
+    words = Vocabulary.from_text(encoder, read_labels(LABELS), PromptSet.load("sentences"))
     wanted = calibrate_place(embed_batch([sounds], encoder), words, place="yard")
     np.testing.assert_allclose(adapter.W, wanted.W, atol=1e-3)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.bench.cache import Cache
+from prism_audio.bench.embeddings.bench import Bench
 from prism_audio.bench.embeddings.mixtures import Backgrounds
-from prism_audio.bench.embeddings.studio import Sounds, Studio
+from prism_audio.bench.embeddings.studio import ClassTexts, Sounds, Studio
 from prism_audio.bench.experiment.experiment import Experiment
 from prism_audio.bench.experiment.protocols import ClipTable
 from prism_audio.datasets.esc50 import load_esc50
@@ -25,51 +25,10 @@ from prism_audio.datasets.us8k import load_us8k
 from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError
-from prism_audio.io.types import Float32
-from prism_audio.methods import Context
 
 T = TypeVar("T")
 
-# Prompts about a place, for oracles.
-PLACE_PROMPTS = ("the sound of {}", "background noise of {}", "a recording made in {}")
 _FOLDS = 5
-
-
-@dataclass(frozen=True)
-class Bench:
-    """An experiment with its data: everything that does not depend on a method.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        With its places filled in.
-    data : Published
-        The clips that take part.
-    studio : Studio
-        Makes the embeddings of a condition, or reads them from the cache.
-    text : (C, d) array
-        Prototypes of the classes.
-    clips : ClipTable
-        Truth and folds, for the protocols.
-    sources : (N,) array
-        The recording that each clip was cut from, as a number.
-    """
-
-    experiment: Experiment
-    data: Published
-    studio: Studio
-    text: Float32
-    clips: ClipTable
-    sources: NDArray[np.int64]
-
-    def context(self, place: str) -> Context:
-        """Knowledge about a place, for oracles."""
-        encoder = self.studio.encoder
-        words = [prompt.format(clean_label(place)) for prompt in PLACE_PROMPTS]
-        return Context(
-            background_text=encoder.embed_text(words),
-            background_audio=self.studio.place(place),
-        )
 
 
 def assemble(
@@ -100,14 +59,15 @@ def assemble(
         place: Backgrounds(place, places[place], encoder.rate) for place in experiment.places
     }
     sounds = Sounds(data.files, encoder.rate)
-    studio = Studio(experiment.name, sounds, backgrounds, experiment.recipe, encoder, cache)
     labels = [clean_label(name) for name in data.classes]
-    text = prototypes(encoder, labels, PromptSet.load(experiment.prompts))
+    texts = ClassTexts(tuple(labels), PromptSet.load(experiment.prompts))
+    studio = Studio(experiment.name, sounds, backgrounds, experiment.recipe, encoder, cache, texts)
+    text = prototypes(encoder, labels, texts.prompts)
     clips = ClipTable(
         np.array(data.labels), np.array(data.folds), experiment.recipe.seed, tuple(data.groups)
     )
     _, sources = np.unique(data.sources or np.arange(len(data)), return_inverse=True)
-    return Bench(experiment, data, studio, text, clips, sources)
+    return Bench(experiment, studio, text, clips, sources, data.classes, {})
 
 
 def load_dataset(kind: str, folder: str | os.PathLike[str]) -> Published:

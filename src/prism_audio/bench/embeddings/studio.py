@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,25 +14,38 @@ import numpy as np
 
 from prism_audio.audio.decode import decode
 from prism_audio.audio.mixing.mix import MixedSound
+from prism_audio.audio.windows import encoder_windows
 from prism_audio.bench.cache import Arrays, Cache, Facts, digest, file_digest
 from prism_audio.bench.embeddings.mixtures import Backgrounds, mixture
 from prism_audio.bench.experiment.conditions import CLEAN, Condition, Recipe
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.encoders.prompts import SLOT, PromptSet, clean_label
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.runtime import usable_cores
 from prism_audio.io.types import Float32
+from prism_audio.methods import Context
+from prism_audio.methods.das import NOISE_PHRASES
 
 ROOM = "conditions"
 # Memory for decoded clips; further clips are decoded again for every condition.
 _MEMORY = 2 << 30
 
+# Prompts about a place, for oracles.
+PLACE_PROMPTS = ("the sound of {}", "background noise of {}", "a recording made in {}")
 # Called with the number of clips, jobs or methods that were just finished.
 Progress = Callable[[int], None]
 
 
 def no_progress(count: int) -> None:
     """Ignore progress."""
+
+
+@dataclass(frozen=True)
+class ClassTexts:
+    """Labels of the classes, and the prompts that they are put into."""
+
+    labels: tuple[str, ...]
+    prompts: PromptSet
 
 
 class Sounds:
@@ -74,9 +88,24 @@ class Studio:
         recipe: Recipe,
         encoder: Encoder,
         cache: Cache,
+        texts: ClassTexts,
     ) -> None:
         self.name, self.sounds, self.backgrounds = name, sounds, backgrounds
-        self.recipe, self.encoder, self.cache = recipe, encoder, cache
+        self.recipe, self.encoder, self.cache, self.texts = recipe, encoder, cache, texts
+        self._contexts: dict[tuple[str, str], Context] = {}
+
+    @property
+    def about(self) -> str:
+        """What the report says about the embeddings."""
+        encoder = self.encoder
+        words = f"Encoder: {encoder.id} ({encoder.dim} dimensions, {encoder.rate} Hz, fingerprint "
+        words += f"{encoder.fingerprint[:12]})."
+        if encoder.id == "concepts":
+            words += (
+                " It is a tagger's concept space, not CLAP: compare methods with each other, not its "
+                "numbers with those of papers that use CLAP."
+            )
+        return words
 
     def facts(self, condition: Condition) -> Facts:
         """Everything the embeddings of a condition depend on."""
@@ -109,6 +138,28 @@ class Studio:
             arrays = self._make(condition, progress)
             self.cache.save(ROOM, name, facts, arrays)
         return arrays
+
+    def context(self, needs: str, place: str) -> Context:
+        """What a method needs besides embeddings and prototypes: about the place, or about classes."""
+        key = (needs, place if needs.startswith("background") else "")
+        if key not in self._contexts:
+            self._contexts[key] = Context(**{needs: self._knowledge(needs, place)})
+        return self._contexts[key]
+
+    def _knowledge(self, needs: str, place: str) -> Float32:
+        if needs == "background_audio":
+            return self.place(place)
+        if needs == "background_text":
+            prompts = [prompt.format(clean_label(place)) for prompt in PLACE_PROMPTS]
+            return self.encoder.embed_text(prompts)
+        templates = self.texts.prompts.templates
+        if needs == "noise_text":
+            templates = tuple(f"{SLOT} with {phrase}" for phrase in NOISE_PHRASES)
+        texts = [
+            template.replace(SLOT, label) for template in templates for label in self.texts.labels
+        ]
+        rows = self.encoder.embed_text(texts)
+        return rows.reshape(len(templates), len(self.texts.labels), -1)
 
     def place(self, background: str) -> Float32:
         """Unit rows of the background's own recordings, without any clip."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from prism_audio.bench.experiment.array_files import GIVEN, ArrayFiles
 from prism_audio.bench.experiment.conditions import CLEAN, MIXED, Condition, Recipe
 from prism_audio.errors import InputError
 
@@ -56,6 +57,8 @@ class Experiment:
         Label of the method that the report is about.
     protocols, studies : tuple of str
         Which of ``reader.PROTOCOLS`` and ``reader.STUDIES`` to run.
+    arrays : ArrayFiles, optional
+        Files with embeddings, in place of clips and noise.
     """
 
     name: str
@@ -74,9 +77,12 @@ class Experiment:
     ours: str
     protocols: tuple[str, ...]
     studies: tuple[str, ...]
+    arrays: ArrayFiles | None = None
 
     def conditions(self) -> list[Condition]:
-        """Every condition, from clean to the lowest SNR of each place."""
+        """Every condition, from clean to the lowest SNR of each place; or every array."""
+        if self.arrays:
+            return [Condition(name, GIVEN) for name in self.arrays.conditions]
         clean = [Condition(CLEAN, CLEAN)] if self.clean else []
         levels: list[float | str] = [MIXED] if self.mixed and self.places else []
         levels += sorted(self.recipe.snrs, reverse=True)
@@ -84,6 +90,8 @@ class Experiment:
 
     def typical(self, front: str = "") -> list[Condition]:
         """Each place once: for treatments, and for all protocols but the transductive one."""
+        if self.arrays:
+            return [Condition(name, GIVEN) for name in self.arrays.typical or self.places]
         level: float | str = MIXED if self.mixed else min(self.recipe.snrs, default=MIXED)
         clean = [Condition(CLEAN, CLEAN, front)] if self.clean else []
         return clean + [Condition(place, level, front) for place in self.places]

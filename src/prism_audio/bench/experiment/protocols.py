@@ -4,6 +4,7 @@
     half           adapt to one half, judge the other, and the other way round
     cross          adapt in one place, judge the other half in another
     few            the batch holds clips of only k of the C classes
+    lists          a random list of k labels, and the clips of those classes
     skewed         some classes are common in the batch, most are rare
     stream         adapt to the first quarter of a stream in which neighbours are alike
     calibration    adapt to n clips, judge the other half
@@ -28,6 +29,8 @@ Rows = NDArray[np.int64]
 
 FEW = (1, 2, 3, 4, 8)
 FEW_DRAWS = 5
+LISTS = (10, 5)
+LIST_DRAWS = 3
 SKEW_DRAWS = 3
 SIZES = (32, 64, 128, 256, 512, 1024)
 SIZE_DRAWS = 2
@@ -59,6 +62,8 @@ class Case:
         The clips to adapt to, in the order in which they come.
     tests : tuple of Test
         Clips to judge; the calibration clips themselves, if empty.
+    classes : array, optional
+        Numbers of the classes on offer; all, if none.
     """
 
     protocol: str
@@ -67,6 +72,7 @@ class Case:
     condition: Condition
     rows: Rows
     tests: tuple[Test, ...] = ()
+    classes: Rows | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,9 @@ class ClipTable:
     folds: NDArray[np.int64]
     seed: int = 0
     groups: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.truth)
 
     @property
     def halves(self) -> tuple[Rows, Rows]:
@@ -99,6 +108,7 @@ def cases(
         "transductive": _transductive,
         "half": _half,
         "few": _few,
+        "lists": _lists,
         "skewed": _skewed,
         "stream": _stream,
         "calibration": _calibration,
@@ -139,6 +149,15 @@ def _few(clips: ClipTable, condition: Condition) -> Iterator[Case]:
             chosen = clips.random(1, k, draw).choice(classes, k, replace=False)
             rows = np.flatnonzero(np.isin(clips.truth, chosen))
             yield Case("few", str(k), draw, condition, rows)
+
+
+def _lists(clips: ClipTable, condition: Condition) -> Iterator[Case]:
+    classes = np.unique(clips.truth)
+    for k in (k for k in LISTS if k < len(classes)):
+        for draw in range(LIST_DRAWS):
+            chosen = np.sort(clips.random(6, k, draw).choice(classes, k, replace=False))
+            rows = np.flatnonzero(np.isin(clips.truth, chosen))
+            yield Case("lists", str(k), draw, condition, rows, classes=chosen)
 
 
 def _skewed(clips: ClipTable, condition: Condition) -> Iterator[Case]:

@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from prism_audio.bench.experiment.array_files import ArrayFiles
 from prism_audio.bench.experiment.conditions import FRONTS, Recipe
 from prism_audio.bench.experiment.experiment import Experiment, Spec
 from prism_audio.errors import InputError
 
-DATASETS = ("esc50", "us8k", "tau2019", "folder")
+DATASETS = ("esc50", "us8k", "tau2019", "folder", "arrays")
 PROTOCOLS = (
     "transductive",
     "half",
     "cross",
     "few",
+    "lists",
     "skewed",
     "stream",
     "calibration",
@@ -26,6 +28,7 @@ PROTOCOLS = (
 )
 _KINDS = ("overlay", "scene")
 _LEVELS = ("rms", "lufs")
+_OPTIONAL = ("classes", "folds", "sources", "groups")
 # Further parts of the report, beside the protocols.
 STUDIES = ("ablation", "sensitivity", "spectrum", "cost")
 
@@ -50,6 +53,7 @@ class _Reader:
 
     def experiment(self) -> Experiment:
         noise = self._document.pop("noise", {})
+        arrays = self._arrays()
         methods = self._specs(self._take("methods", list))
         labels = [spec.label for spec in methods]
         snrs = self._take("snrs", list, [], noise)
@@ -66,11 +70,11 @@ class _Reader:
             title=self._take("title", str, self._source.stem),
             dataset=self._among("dataset", DATASETS),
             encoder=self._take("encoder", str, "concepts"),
-            prompts=self._take("prompts", str, "paper"),
+            prompts=self._take("prompts", str, "sentences"),
             recipe=recipe,
             leave_out=tuple(self._take("leave_out", list, [])),
-            places=tuple(self._take("places", list, [], noise)),
-            clean=self._take("clean", bool, True, noise),
+            places=tuple(arrays.conditions if arrays else self._take("places", list, [], noise)),
+            clean=self._take("clean", bool, not arrays, noise),
             mixed=self._take("mixed", bool, bool(snrs), noise),
             fronts=self._subset("fronts", FRONTS, [], noise),
             methods=methods,
@@ -78,12 +82,32 @@ class _Reader:
             ours=self._among("ours", labels, default=labels[-1]),
             protocols=self._subset("protocols", PROTOCOLS, list(PROTOCOLS)),
             studies=self._subset("studies", STUDIES, list(STUDIES)),
+            arrays=arrays,
         )
         for key in (*self._document, *(f"noise.{key}" for key in noise)):
             raise InputError(f"{self._source}: unknown key {key!r}; docs/bench.md lists the keys")
         if "transductive" not in experiment.protocols:
             raise self._wrong("protocols", list(experiment.protocols), "'transductive' among them")
         return experiment
+
+    def _arrays(self) -> ArrayFiles | None:
+        if self._document.get("dataset") != "arrays":
+            return None
+        table = self._take("arrays", dict)
+        conditions = self._take("conditions", dict, {}, table)
+        if not conditions:
+            raise self._wrong("arrays.conditions", conditions, "at least one, name = 'file:key'")
+        known = {key: self._take(key, str, "", table) for key in ("text", "labels", *_OPTIONAL)}
+        for key in ("text", "labels"):
+            if not known[key]:
+                raise self._wrong(f"arrays.{key}", None, "'file:key'")
+        typical = self._subset("typical", list(conditions), [], table)
+        pairs = self._take("pairs", dict, {}, table)
+        if pairs and "clean" not in pairs:
+            raise self._wrong("arrays.pairs", list(pairs), "'clean' among them")
+        for key in table:
+            raise InputError(f"{self._source}: unknown key 'arrays.{key}'; see docs/bench.md")
+        return ArrayFiles(conditions=conditions, typical=typical, pairs=pairs, **known)
 
     def _specs(self, entries: list[Any]) -> tuple[Spec, ...]:
         specs = []

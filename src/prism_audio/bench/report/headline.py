@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from prism_audio._version import __version__
 from prism_audio.bench.experiment.conditions import CLEAN
 from prism_audio.bench.experiment.experiment import QUICK, Experiment
@@ -12,6 +14,7 @@ from prism_audio.bench.trials.summary import BASELINE, TransductiveSummary
 
 # Datasets that were in view when our own preset was chosen.
 _DEVELOPED_ON = ("esc50",)
+_DEVELOPED_IN = "clap_esc50"
 _GROUPS = {
     "blind": "blind methods of the paper's comparison and claims",
     "oracle": "methods that know the place",
@@ -28,18 +31,16 @@ _KINDS = {
 def setting(findings: Findings) -> list[str]:
     """Clips, encoder, noise and rules of the experiment."""
     bench, experiment = findings.bench, findings.bench.experiment
-    recipe, encoder = experiment.recipe, bench.studio.encoder
+    recipe = experiment.recipe
     lines = [
-        f"Clips: {experiment.dataset}, {len(bench.data)} in {len(bench.data.classes)} classes.",
-        f"Encoder: {encoder.id} ({encoder.dim} dimensions, {encoder.rate} Hz, fingerprint "
-        f"{encoder.fingerprint[:12]}); prompts: {experiment.prompts}.",
+        f"Clips: {experiment.dataset}, {len(bench.clips)} in {len(bench.classes)} classes.",
+        bench.studio.about,
     ]
-    if encoder.id == "concepts":
-        lines[-1] += (
-            " It is a tagger's concept space, not CLAP: compare methods with each other, not its "
-            "numbers with those of papers that use CLAP."
-        )
-    if experiment.places:
+    if experiment.arrays:
+        lines.append(f"Conditions: {'; '.join(experiment.places)}.")
+    else:
+        lines.append(f"Prompts: {experiment.prompts}.")
+    if experiment.places and not experiment.arrays:
         snrs = ", ".join(f"{snr:g}" for snr in recipe.snrs)
         lines.append(
             f"Noise: {', '.join(experiment.places)}; SNR {snrs} dB ({recipe.level}); "
@@ -50,7 +51,7 @@ def setting(findings: Findings) -> list[str]:
         "Every method sees the same embeddings and prototypes and has one fixed set of parameters; "
         "docs/methods.md describes each, and which constants were chosen with these clips in view."
     )
-    if experiment.dataset in _DEVELOPED_ON:
+    if experiment.dataset in _DEVELOPED_ON or experiment.name.startswith(_DEVELOPED_IN):
         lines.append(
             "These are development numbers: the preset `default`, which is `prism` here, was chosen "
             "with these clips in view. Other sounds in other places judge it."
@@ -58,11 +59,12 @@ def setting(findings: Findings) -> list[str]:
     return lines
 
 
-def made_by(experiment: Experiment) -> str:
-    """The version and the command that made the report."""
+def made_by(experiment: Experiment, folder: Path) -> str:
+    """The version and the command that made the report; folders of the machine are left out."""
     command = f"prism bench experiments/{experiment.name.removesuffix(QUICK)}.toml --data DATA"
-    command += " --backgrounds BACKGROUNDS" if experiment.places else ""
-    command += " -o docs/results" + (" --quick" if experiment.name.endswith(QUICK) else "")
+    command += " --backgrounds BACKGROUNDS" if experiment.places and not experiment.arrays else ""
+    command += f" -o {'RESULTS' if folder.is_absolute() else folder.as_posix()}"
+    command += " --quick" if experiment.name.endswith(QUICK) else ""
     return f"Made by prism-audio {__version__} with `{command}`."
 
 
@@ -83,7 +85,7 @@ def headline(findings: Findings) -> list[str]:
             lines.append(_standing(summary, ours, members, group))
     if CLEAN in summary.levels and summary.levels != [CLEAN]:
         clean = [summary.mean(method, levels=[CLEAN]) for method in (ours, BASELINE)]
-        gain = summary.difference(ours, BASELINE, levels=[CLEAN])
+        gain = summary.difference(ours, BASELINE, cells=[(CLEAN, CLEAN)])
         lines.append(
             f"On clean clips {ours} has {percent(clean[0])} %, zero-shot {percent(clean[1])} %: "
             f"{interval(gain)} points."

@@ -18,7 +18,7 @@ from prism_audio.bench.report.table import interval, percent, points
 from prism_audio.bench.trials.runner import JobResult
 from prism_audio.bench.trials.summary import BASELINE, TransductiveSummary, level_name
 
-_PROTOCOLS = ("half", "few", "skewed", "stream", "calibration", "batch")
+_PROTOCOLS = ("half", "few", "lists", "skewed", "stream", "calibration", "batch")
 _WORST_CLASSES = 6
 # Smaller differences than this are not worth a line.
 _TOLERANCE = 0.005

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from prism_audio.bench.experiment.array_files import GIVEN, space_of
 from prism_audio.bench.experiment.conditions import CLEAN, MIXED
 from prism_audio.bench.report import paper
 from prism_audio.bench.report.table import (
@@ -29,18 +30,20 @@ def main_table(
     levels = [level for level in (MIXED, CLEAN) if level in summary.levels]
     reported = paper.MAIN.get(dataset, {})
     header = ["method", "kind", "accuracy", "macro-F1", *map(level_name, levels)]
-    header += [f"{ours} is ahead by", "the paper's"]
+    header += [f"{ours} is ahead by", *(["the paper's"] if reported else [])]
     rows, numbers = [], []
     for method in (name for name in kinds if name in summary.methods):
         own = [summary.mean(method), summary.f1(method)]
         own += [summary.mean(method, levels=[level]) for level in levels]
         numbers.append(own)
         ahead = "-" if method == ours else interval(summary.difference(ours, method))
-        theirs = f"{reported[method][0]:.1f}" if method in reported else "-"
-        rows.append([method, kinds[method], *map(percent, own), ahead, theirs])
+        row = [method, kinds[method], *map(percent, own), ahead]
+        if reported:
+            row.append(f"{reported[method][0]:.1f}" if method in reported else "-")
+        rows.append(row)
     note = (
-        f"Transductive; mean over {len(summary.places)} places x {len(summary.levels)} levels of "
-        "noise, in percent. In brackets the 95 % interval of the difference: paired bootstrap over "
+        f"Transductive; mean over {_extent(summary)}, in percent. In brackets the 95 % "
+        "interval of the difference: paired bootstrap over "
         "clips, those cut from one recording redrawn together; it says nothing about other places. "
         "Kinds: blind, in the paper's comparison and claims; oracle, knows the place; control, a "
         "simple explanation; rival, not in the paper. "
@@ -60,10 +63,13 @@ def place_table(summary: TransductiveSummary, methods: Sequence[str], dataset: s
         own = [summary.mean(method, places=[place], levels=levels) for place in summary.places]
         scores[method] = [*own, float(np.mean(own))]
         reported[method] = [paper.by_place(dataset, place, method) for place in summary.places]
-    note = (
-        f"In percent, {'an SNR drawn for every clip' if MIXED in levels else 'mean over levels'}."
-    )
-    return _beside(score_table("By place", [*summary.places, "mean"], scores, note), reported)
+    about: dict[Level, str] = {
+        MIXED: "an SNR drawn for every clip",
+        GIVEN: "each condition as it was given",
+    }
+    note = f"In percent, {about.get(levels[0], 'mean over levels')}."
+    title = "By condition" if levels == [GIVEN] else "By place"
+    return _beside(score_table(title, [*summary.places, "mean"], scores, note), reported)
 
 
 def level_table(summary: TransductiveSummary, methods: Sequence[str], dataset: str) -> ReportTable:
@@ -71,14 +77,31 @@ def level_table(summary: TransductiveSummary, methods: Sequence[str], dataset: s
     levels = summary.levels
     scores = {m: [summary.mean(m, levels=[level]) for level in levels] for m in methods}
     reported = {m: [paper.by_level(dataset, level, m) for level in levels] for m in methods}
-    table = score_table(
-        "By level of noise", list(map(level_name, levels)), scores, "In percent, mean over places."
+    note = (
+        f"In percent, mean over the places of this experiment ({', '.join(summary.places)}); "
+        "the paper's SNR table is the mean over its ten."
     )
+    table = score_table("By level of noise", list(map(level_name, levels)), scores, note)
     table = _beside(table, reported)
     if dataset == "us8k":
         return table
     note = f"{table.note} The paper reports SNR by SNR for UrbanSound8K alone."
     return replace(table, note=note)
+
+
+def space_table(summary: TransductiveSummary, kinds: dict[str, str]) -> ReportTable:
+    """Accuracy of every method, mean over the conditions of each space."""
+    spaces: dict[str, list[str]] = {}
+    for place in summary.places:
+        spaces.setdefault(space_of(place), []).append(place)
+    scores = {
+        method: [summary.mean(method, places=places) for places in spaces.values()]
+        for method in kinds
+        if method in summary.methods
+    }
+    columns = [f"{space} ({len(places)})" for space, places in spaces.items()]
+    note = "In percent, transductive, mean over the conditions of each space (their number in brackets)."
+    return score_table("By space", columns, scores, note)
 
 
 def class_table(
@@ -116,17 +139,6 @@ def ablation_table(summary: TransductiveSummary, printed: str) -> ReportTable:
     return ReportTable("Ablation", header, rows, note, strong)
 
 
-def claims(summary: TransductiveSummary, printed: str) -> list[str]:
-    """A verdict of the ablation on the paper's claims: each names a variant that should be worse."""
-    verdicts = []
-    for claim, variant in paper.CLAIMS.items():
-        if variant in summary.methods:
-            gap = summary.difference(variant, printed)
-            verdict = "it does" if gap.high < 0 else "not seen" if gap.low <= 0 else "the opposite"
-            verdicts.append(f"{claim}: {verdict} here; '{variant}' changes {interval(gap)} points.")
-    return verdicts
-
-
 def cost_table(costs: dict[str, Cost], clips: int) -> ReportTable:
     """Times and sizes, beside the paper's."""
     rows = []
@@ -151,6 +163,12 @@ def cost_table(costs: dict[str, Cost], clips: int) -> ReportTable:
         "here. The paper's times are from a Xeon and an A100."
     )
     return ReportTable("Cost", header, rows, note)
+
+
+def _extent(summary: TransductiveSummary) -> str:
+    if summary.levels == [GIVEN]:
+        return f"{len(summary.places)} conditions"
+    return f"{len(summary.places)} places x {len(summary.levels)} levels of noise"
 
 
 def _small(milliseconds: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.bench.experiment.array_files import space_of
 from prism_audio.bench.experiment.conditions import CLEAN
 from prism_audio.bench.experiment.protocols import STREAMS
 from prism_audio.bench.report.table import Number, ReportTable, interval, score_table
@@ -29,6 +30,11 @@ _ABOUT = {
         "Few classes in the batch",
         "The batch holds clips of so many classes only, while all prototypes stay on offer. All clips "
         "of those classes are the batch; five draws in every place.",
+    ),
+    "lists": (
+        "Short lists of labels",
+        "A random list of so many labels, and the clips of those classes; no other label is on offer. "
+        "Three draws in every condition.",
     ),
     "skewed": (
         "Uneven classes",
@@ -96,6 +102,24 @@ def protocol_table(
     over = "the places and of clean clips" if {CLEAN} < tested else "the places"
     columns = [setting or "accuracy" for setting in settings]
     return score_table(title, columns, rows, f"In percent, mean of {over}. {about}")
+
+
+def list_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]) -> ReportTable:
+    """Short lists of labels, for each space of an experiment on arrays."""
+    spaces = dict.fromkeys(
+        space_of(answer.tested.background) for answer in answers if answer.case.protocol == "lists"
+    )
+    rows: dict[str, list[Number]] = {method: [] for method in methods}
+    columns = []
+    for space in spaces:
+        own = [answer for answer in answers if space_of(answer.tested.background) == space]
+        by_method = scores("lists", own, truth)
+        for setting in sorted(next(iter(by_method.values())), key=int, reverse=True):
+            columns.append(f"{space}, {setting} labels")
+            for method in methods:
+                rows[method].append(by_method.get(method, {}).get(setting))
+    title, about = _ABOUT["lists"]
+    return score_table(title, columns, rows, f"In percent, mean over conditions and draws. {about}")
 
 
 def scores(

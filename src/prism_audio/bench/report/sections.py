@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prism_audio.bench.experiment.conditions import CLEAN
 from prism_audio.bench.report import figures, main_tables, maps, protocol_tables
+from prism_audio.bench.report.claims import claims_table
 from prism_audio.bench.report.headline import headline, made_by, setting
 from prism_audio.bench.report.losses import losses
 from prism_audio.bench.report.table import ReportTable, percent
-from prism_audio.bench.trials.ablation import USUAL
+from prism_audio.bench.trials.ablation import PRINTED, USUAL
 from prism_audio.bench.trials.spectrum import RANK
 from prism_audio.bench.trials.study import Findings
 from prism_audio.bench.trials.summary import BASELINE
@@ -19,7 +21,6 @@ from prism_audio.bench.trials.summary import BASELINE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PRINTED = "OPCA + CCVD + PCT + ABR (as printed)"
 _BY_CLASS = ("prism_paper", "prism_car")
 _AXES = {
     "few": "classes in the batch",
@@ -49,11 +50,12 @@ class Section:
     parts: list[Part] = field(default_factory=list)
 
 
-def sections(findings: Findings) -> Iterator[Section]:
-    """The whole report."""
-    yield Section("Setting", [setting(findings), made_by(findings.bench.experiment)])
+def sections(findings: Findings, folder: Path = Path("docs/results")) -> Iterator[Section]:
+    """The whole report, as it will stand in a folder."""
+    yield Section("Setting", [setting(findings), made_by(findings.bench.experiment, folder)])
     brackets = "In brackets are 95 % intervals of the paired differences."
     yield Section("In short", [headline(findings), brackets])
+    yield Section("The paper's claims", [claims_table(findings)])
     yield _losses(findings)
     yield _comparison(findings)
     yield _classes(findings)
@@ -61,9 +63,7 @@ def sections(findings: Findings) -> Iterator[Section]:
     if parts:
         yield Section("Other ways to use it", parts)
     if findings.ablation is not None:
-        table = main_tables.ablation_table(findings.ablation, PRINTED)
-        verdicts = main_tables.claims(findings.ablation, PRINTED)
-        yield Section("Ablation of PRISM", [table, "What the paper claims:", verdicts])
+        yield Section("Ablation of PRISM", [main_tables.ablation_table(findings.ablation, PRINTED)])
     if findings.sensitivity:
         yield _sensitivity(findings)
     if findings.shifts:
@@ -80,7 +80,7 @@ def _losses(findings: Findings) -> Section:
     parts: list[Part] = []
     for method in dict.fromkeys((bench.experiment.ours, "prism_paper")):
         if method in summary.methods:
-            truth, classes = bench.clips.truth, bench.data.classes
+            truth, classes = bench.clips.truth, bench.classes
             parts += [f"`{method}`:", losses(summary, findings.answers, truth, method, classes)]
     return Section("Where PRISM loses", parts)
 
@@ -93,7 +93,10 @@ def _comparison(findings: Findings) -> Section:
         main_tables.main_table(summary, experiment.ours, dataset, kinds),
         Picture("main", "All methods over all conditions.", everything),
     ]
-    if experiment.places:
+    if experiment.arrays:
+        parts.append(main_tables.space_table(summary, kinds))
+        parts.append(main_tables.place_table(summary, focus, dataset))
+    elif experiment.places:
         levels = figures.level_figure(summary, focus)
         parts += [
             main_tables.place_table(summary, focus, dataset),
@@ -110,7 +113,7 @@ def _comparison(findings: Findings) -> Section:
 
 
 def _classes(findings: Findings) -> Section:
-    summary, classes = findings.summary, findings.bench.data.classes
+    summary, classes = findings.summary, findings.bench.classes
     ours = findings.bench.experiment.ours
     methods = [method for method in _BY_CLASS if method in summary.methods]
     caption = f"Change from zero-shot to {ours}, class by class and place by place, in points."
@@ -129,8 +132,11 @@ def _protocols(findings: Findings) -> Iterator[Part]:
     if "cross" in present:
         yield protocol_tables.cross_table(answers, truth, focus)
         yield from _cross_maps(findings)
-    for protocol in ("few", "skewed", "stream", "calibration", "batch", "groups"):
+    for protocol in ("few", "lists", "skewed", "stream", "calibration", "batch", "groups"):
         if protocol not in present:
+            continue
+        if protocol == "lists" and experiment.arrays:
+            yield protocol_tables.list_table(answers, truth, focus)
             continue
         yield protocol_tables.protocol_table(protocol, answers, truth, focus)
         if protocol in _AXES:
@@ -188,20 +194,28 @@ def _sensitivity(findings: Findings) -> Section:
 
 def _spectrum(findings: Findings) -> Section:
     rows = [
-        [energy.name, percent(energy.within_rank), str(energy.rank_for_share)]
+        [
+            energy.name,
+            percent(energy.within_rank),
+            str(energy.rank_for_share),
+            percent(energy.translation),
+            percent(energy.affine),
+        ]
         for energy in (*findings.shifts, *findings.references)
     ]
     header = ["matrix", f"energy in {RANK} directions, %", "directions for 90 %"]
+    header += ["explained by its mean, %", "by an affine map, unseen clips, %"]
     ranks = [shift.rank_for_share for shift in findings.shifts]
     clean = min(energy.rank_for_share for energy in findings.references)
     verdict = (
         "is not" if min(ranks) >= clean else "is" if max(ranks) < clean else "is not everywhere"
     )
     note = (
-        "Rows named after a place are noisy less clean embeddings there. The paper finds more than "
-        "90 % of the energy of the shift in 60 directions of LAION-CLAP. That the noise is special "
-        f"follows only if clean embeddings are flatter. Here the shift {verdict} of lower rank than "
-        f"they are: 90 % of it takes {min(ranks)} to {max(ranks)} directions, of theirs {clean}."
+        "Rows named after a place or a treatment are noisy less clean embeddings. The paper finds "
+        "more than 90 % of the energy of the shift in 60 directions of LAION-CLAP. That the noise is "
+        "special follows only if clean embeddings are flatter. Here the shift "
+        f"{verdict} of lower rank than they are: 90 % of it takes {min(ranks)} to {max(ranks)} "
+        f"directions, of theirs {clean}."
     )
     caption = "Singular-value energy of noisy less clean embeddings, and of clean ones."
     figure = figures.spectrum_figure(findings.shifts, findings.references)
@@ -213,5 +227,5 @@ def _cost(findings: Findings) -> Section:
     caption = "Accuracy against the time of calibration and of one inference."
     focus = findings.bench.experiment.focus
     figure = figures.latency_figure(findings.summary, findings.costs, findings.kinds, focus)
-    table = main_tables.cost_table(findings.costs, len(findings.bench.data))
+    table = main_tables.cost_table(findings.costs, len(findings.bench.clips))
     return Section("Cost", [table, Picture("latency", caption, figure)])

@@ -28,6 +28,8 @@ class ReportTable:
         How to read it.
     strong : set of (row, column)
         Cells in bold.
+    prose : bool
+        Whether the cells are sentences, which are set to the left and broken into lines.
     """
 
     title: str
@@ -35,11 +37,16 @@ class ReportTable:
     rows: list[list[str]]
     note: str = ""
     strong: set[tuple[int, int]] = field(default_factory=set)
+    prose: bool = False
 
     def markdown(self) -> str:
         """A GitHub table under its title."""
         lines = [f"**{self.title}**", "", "| " + " | ".join(self.header) + " |"]
-        lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.header) - 1)) + "|")
+        lines.append(
+            "|"
+            + "|".join(["---"] + ["---" if self.prose else "---:"] * (len(self.header) - 1))
+            + "|"
+        )
         for number, row in enumerate(self.rows):
             cells = [
                 f"**{cell}**" if (number, column) in self.strong else cell
@@ -62,7 +69,8 @@ class ReportTable:
             body.append(f"<tr>{''.join(cells)}</tr>")
         note = f"<p class=note>{escape(self.note)}</p>" if self.note else ""
         return (
-            f"<div class=table><table><caption>{escape(self.title)}</caption>"
+            f"<div class=table><table{' class=prose' * self.prose}>"
+            f"<caption>{escape(self.title)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>{note}"
         )
 

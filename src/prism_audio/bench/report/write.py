@@ -28,6 +28,7 @@ caption { text-align: left; white-space: nowrap; font-weight: 600; padding-botto
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #e5e5e5; text-align: right;
          font-variant-numeric: tabular-nums; white-space: nowrap; }
 tbody th, thead th:first-child { text-align: left; font-weight: 400; } b { color: #a53d00; }
+.prose th, .prose td { text-align: left; white-space: normal; vertical-align: top; }
 .note, figcaption { color: #555; font-size: 14px; } figure { margin: 1.5rem 0; }
 figure svg { width: 100%; height: auto; } nav a { margin-right: 1rem; }
 code { background: #f3f3f3; padding: .1rem .3rem; }
@@ -40,7 +41,7 @@ def write_report(findings: Findings, folder: Path) -> list[Path]:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PrismError(f"{folder} cannot be made: {error.strerror or error}") from error
-    report = list(sections(findings))
+    report = list(sections(findings, folder))
     title = findings.bench.experiment.title
     pictures = {
         part.name: svg(part.figure)

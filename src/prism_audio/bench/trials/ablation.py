@@ -24,6 +24,7 @@ from prism_audio.methods import METHODS, Context, Fitted, Kind, Method, make
 from prism_audio.methods.base import ParameterMethod
 
 ROUNDS = 3
+PRINTED = "OPCA + CCVD + PCT + ABR (as printed)"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ ABLATION: tuple[Spec, ...] = (
     _paper("OPCA alone, three times", rounds=3, **_ALONE),
     _paper("OPCA + CCVD", pct=False, abr=False),
     _paper("OPCA + CCVD + PCT", abr=False),
-    _paper("OPCA + CCVD + PCT + ABR (as printed)"),
+    _paper(PRINTED),
     _paper("as printed, with CAR", car=True),
     _paper("as printed, without OPCA", opca=False),
     _paper("as printed, without CCVD", deflation="none"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from prism_audio.bench.cache import Facts, array_digest
 from prism_audio.bench.code_digest import code_digest
-from prism_audio.bench.embeddings.assemble import Bench
+from prism_audio.bench.embeddings.bench import Bench
 from prism_audio.bench.embeddings.studio import Progress, no_progress
 from prism_audio.bench.experiment.conditions import CLEAN, Condition
 from prism_audio.bench.experiment.experiment import Spec
@@ -78,7 +78,7 @@ def measure(
 
 def _measure(bench: Bench, spec: Spec, condition: Condition, E: Float32) -> Cost:
     method = method_of(spec)
-    context = bench.context(condition.background) if method.kind is Kind.ORACLE else None
+    context = bench.studio.context(method.needs, condition.background) if method.needs else None
     fitted = method.fit(E, bench.text, context)
     calibrate = _best(lambda: method.fit(E, bench.text, context), _FITS)
     if fitted.serve is None:

@@ -6,7 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from prism_audio.bench.cache import Arrays, Cache, Facts, array_digest, digest
 from prism_audio.bench.code_digest import code_digest
-from prism_audio.bench.embeddings.assemble import Bench
+from prism_audio.bench.embeddings.bench import Bench
 from prism_audio.bench.embeddings.studio import Progress, no_progress
 from prism_audio.bench.experiment.conditions import CLEAN, Condition
 from prism_audio.bench.experiment.experiment import Spec
@@ -106,11 +106,9 @@ def plan(bench: Bench, specs: Sequence[Spec], cases: Iterable[Case]) -> list[Job
         shape = [_case_facts(case, files) for case in members]
         place = condition.background
         for spec, method in methods:
-            context = None
-            if method.kind is Kind.ORACLE:
-                if place == CLEAN:
-                    continue
-                context = bench.context(place)
+            if method.kind is Kind.ORACLE and place == CLEAN:
+                continue
+            context = bench.studio.context(method.needs, place) if method.needs else None
             facts = {
                 "version": _VERSION,
                 "method": spec.name,
@@ -185,14 +183,16 @@ def _do(folder: Path, text: NDArray[np.float32], job: Job) -> Arrays | str:
         # One thread: all cores run jobs, and sums must not depend on how they are split.
         with threadpool_limits(1):
             for case in job.cases:
+                classes = np.arange(len(text)) if case.classes is None else case.classes
                 E = _embedding(job.files[case.condition])[case.rows]
                 began = time.perf_counter()
-                fitted = method.fit(E, text, job.context)
+                fitted = method.fit(E, text[classes], _part(job.context, classes))
                 milliseconds.append(1000 * (time.perf_counter() - began))
                 if not case.tests:
-                    labels.append(fitted.labels)
+                    labels.append(classes[fitted.labels])
                 for test in case.tests:
-                    labels.append(fitted.predict(_embedding(job.files[test.condition])[test.rows]))
+                    rows = _embedding(job.files[test.condition])[test.rows]
+                    labels.append(classes[fitted.predict(rows)])
     except (PrismError, ValueError, np.linalg.LinAlgError) as error:
         return str(error)
     arrays: Arrays = {
@@ -224,12 +224,22 @@ def _answers(job: Job, arrays: Arrays) -> Iterator[JobResult]:
 def _case_facts(case: Case, files: dict[Condition, Path]) -> list[str]:
     """The files are named by a hash of everything their content depends on."""
     parts = [files[case.condition].name, array_digest(case.rows)]
+    if case.classes is not None:
+        parts.append(array_digest(case.classes))
     for test in case.tests:
         parts += [files[test.condition].name, array_digest(test.rows)]
     return parts
 
 
 def _context_facts(context: Context | None) -> list[str]:
+    values = vars(context).values() if context else ()
+    return [array_digest(value) for value in values if value is not None]
+
+
+def _part(context: Context | None, classes: NDArray[np.int64]) -> Context | None:
+    """The context of some of the classes."""
     if context is None:
-        return []
-    return [array_digest(context.background_text), array_digest(context.background_audio)]
+        return None
+    stacks = {"prompt_text": context.prompt_text, "noise_text": context.noise_text}
+    parts = {name: stack[:, classes] for name, stack in stacks.items() if stack is not None}
+    return replace(context, **parts)

@@ -1,10 +1,11 @@
-"""The rank of the noise: singular values of the difference it makes to embeddings.
+"""The rank of the noise: what it does to embeddings, clip by clip.
 
-    D = E_noisy - E_clean, clip by clip;    energy(k) = sum_{i<=k} sigma_i^2 / sum_i sigma_i^2
+    D = E_noisy - E_clean;    energy(k) = sum_{i<=k} sigma_i^2 / sum_i sigma_i^2
 
 The paper takes a steep curve as evidence for its Affine Noise Hypothesis. A curve means little alone:
 if embeddings of clean clips are as steep, so is any difference of embeddings. Therefore the clean
-embeddings, and differences between unrelated clean clips, are shown beside it.
+embeddings, and differences between unrelated clean clips, stand beside it, and how much of D its mean
+and an affine map of the clean row explain on clips that the map was not fitted to.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from prism_audio.io.types import Float64
-from prism_audio.model.diagnose import cumulative_energy, rank_of
+from prism_audio.io.types import Float, Float64
+from prism_audio.model.diagnose import cumulative_energy, rank_of, shift_of
 
 # The paper's K.
 RANK = 60
 
 
 class Energy(NamedTuple):
-    """Cumulative energy (r,) of the singular values of a matrix."""
+    """Cumulative energy (r,) of the singular values of a matrix.
+
+    ``translation`` and ``affine`` are the shares of a shift that its mean and an affine map of the
+    clean rows explain; None for other matrices.
+    """
 
     name: str
     curve: Float64
+    translation: float | None = None
+    affine: float | None = None
 
     @property
     def within_rank(self) -> float:
@@ -38,16 +44,17 @@ class Energy(NamedTuple):
         return rank_of(self.curve)
 
 
-def energy(name: str, X: NDArray[np.floating], centre: bool = False) -> Energy:
-    """Energy of the rows of ``X``, or of their deviations from the mean."""
-    rows = np.asarray(X, np.float64)
-    return Energy(name, cumulative_energy(rows - rows.mean(axis=0) if centre else rows))
+def shift_energy(name: str, clean: Float, noisy: Float) -> Energy:
+    """Energy of the shift from ``clean`` to ``noisy``, row by row."""
+    shift = shift_of(clean, noisy)
+    return Energy(name, shift.energy, shift.translation, shift.affine)
 
 
-def references(clean: NDArray[np.floating], seed: int = 0) -> list[Energy]:
+def references(clean: Float, seed: int = 0) -> list[Energy]:
     """The curves that a shift is compared with."""
-    other = np.random.default_rng(seed).permutation(len(clean))
+    rows = np.asarray(clean, np.float64)
+    other = np.random.default_rng(seed).permutation(len(rows))
     return [
-        energy("clean embeddings", clean, centre=True),
-        energy("unrelated pairs of clean clips", clean - clean[other]),
+        Energy("clean embeddings", cumulative_energy(rows - rows.mean(axis=0))),
+        Energy("unrelated pairs of clean clips", cumulative_energy(rows - rows[other])),
     ]

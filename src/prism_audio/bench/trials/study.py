@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from prism_audio.bench.embeddings.assemble import Bench
+from prism_audio.bench.embeddings.bench import Bench
 from prism_audio.bench.embeddings.studio import Progress
 from prism_audio.bench.experiment.conditions import CLEAN, Condition
 from prism_audio.bench.experiment.experiment import Spec
@@ -15,7 +15,7 @@ from prism_audio.bench.experiment.protocols import Case, cases
 from prism_audio.bench.trials.ablation import ABLATION, sensitivity_specs
 from prism_audio.bench.trials.cost import Cost, measure
 from prism_audio.bench.trials.runner import Failure, Job, JobResult, plan, run
-from prism_audio.bench.trials.spectrum import Energy, energy, references
+from prism_audio.bench.trials.spectrum import Energy, references, shift_energy
 from prism_audio.bench.trials.summary import TransductiveSummary
 from prism_audio.methods import METHODS
 
@@ -81,7 +81,7 @@ def embed(bench: Bench, steps: Steps) -> Work:
         conditions += bench.experiment.typical(front)
     missing = [c for c in conditions if not bench.studio.path(c).is_file()]
     if missing:
-        progress = steps("embedding clips", len(missing) * len(bench.data))
+        progress = steps("embedding clips", len(missing) * len(bench.clips))
         for condition in missing:
             bench.studio.embedding(condition, progress)
     return Work("embedding clips", len(missing), len(conditions), time.monotonic() - began)
@@ -116,7 +116,7 @@ class _Study:
             findings = replace(findings, ablation=self._variants(ABLATION, "ablation"))
         if "sensitivity" in experiment.studies:
             findings = replace(findings, sensitivity=self._sensitivity())
-        if "spectrum" in experiment.studies and experiment.clean and experiment.recipe.snrs:
+        if "spectrum" in experiment.studies and (bench.pairs or self._has_pairs()):
             shifts, known = self._spectrum()
             findings = replace(findings, shifts=shifts, references=known)
         if "cost" in experiment.studies:
@@ -125,7 +125,10 @@ class _Study:
 
     def _cases(self, protocol: str) -> list[Case]:
         experiment = self.bench.experiment
-        return cases(protocol, self.bench.clips, experiment.conditions(), experiment.typical())
+        # Arrays need no mixing, so short lists are drawn in all of them.
+        everywhere = protocol == "lists" and experiment.arrays
+        some = experiment.conditions() if everywhere else experiment.typical()
+        return cases(protocol, self.bench.clips, experiment.conditions(), some)
 
     def _run(self, jobs: Sequence[Job], stage: str) -> list[JobResult]:
         began = time.monotonic()
@@ -136,7 +139,7 @@ class _Study:
 
     def _summary(self, answers: Iterable[JobResult]) -> TransductiveSummary:
         bench = self.bench
-        classes = len(bench.data.classes)
+        classes = len(bench.classes)
         return TransductiveSummary(answers, bench.clips.truth, bench.sources, classes)
 
     def _variants(self, specs: Sequence[Spec], stage: str) -> TransductiveSummary:
@@ -155,18 +158,23 @@ class _Study:
                 scores.setdefault(name, {})[value] = summary.mean(spec.label)
         return scores
 
+    def _has_pairs(self) -> bool:
+        experiment = self.bench.experiment
+        return experiment.clean and bool(experiment.recipe.snrs)
+
     def _spectrum(self) -> tuple[list[Energy], list[Energy]]:
-        experiment, studio = self.bench.experiment, self.bench.studio
-        snr = min(experiment.recipe.snrs, key=abs)
-        progress = self.steps("singular values", len(experiment.places) + 1)
-        clean = studio.embedding(Condition(CLEAN, CLEAN))
-        known = references(clean, experiment.recipe.seed)
-        progress(1)
+        experiment, rows = self.bench.experiment, self.bench.pairs
+        if not rows:
+            snr = min(experiment.recipe.snrs, key=abs)
+            noisy = {place: Condition(place, snr) for place in experiment.places}
+            conditions = {CLEAN: Condition(CLEAN, CLEAN), **noisy}
+            rows = {name: self.bench.studio.embedding(c) for name, c in conditions.items()}
+        progress = self.steps("singular values", len(rows))
         shifts = []
-        for place in experiment.places:
-            shifts.append(energy(place, studio.embedding(Condition(place, snr)) - clean))
+        for name in (name for name in rows if name != CLEAN):
+            shifts.append(shift_energy(name, rows[CLEAN], rows[name]))
             progress(1)
-        return shifts, known
+        return shifts, references(rows[CLEAN], experiment.recipe.seed)
 
     def _costs(self) -> dict[str, Cost]:
         specs, began = self.bench.experiment.methods, time.monotonic()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.bench.experiment.array_files import GIVEN
 from prism_audio.bench.experiment.conditions import CLEAN, MIXED
 from prism_audio.bench.trials.runner import JobResult
 from prism_audio.bench.trials.scores import (
@@ -61,8 +62,11 @@ class TransductiveSummary:
         self.methods = list(self._labels)
         self.places = sorted({place for place, _ in cells} - {CLEAN}) or [CLEAN]
         snrs = sorted({level for _, level in cells if not isinstance(level, str)})
-        named = [level for level in (CLEAN, MIXED) if any(cell[1] == level for cell in cells)]
+        named = [
+            level for level in (CLEAN, MIXED, GIVEN) if any(cell[1] == level for cell in cells)
+        ]
         self.levels: list[Level] = [*snrs, *named]
+        self.cells: list[Cell] = [(place, level) for place in self.places for level in self.levels]
 
     def labels(self, method: str, place: str, level: Level) -> NDArray[np.int16]:
         """Labels in a cell; an oracle without background gives those of zero-shot."""
@@ -93,18 +97,14 @@ class TransductiveSummary:
         """Macro-F1, mean over all cells."""
         return self.mean(method, macro_f1)
 
-    def clip_scores(self, method: str, levels: Sequence[Level] = ()) -> Float64:
-        """For every clip (N,) in how many of the cells it was labelled right."""
-        right = [
-            self.labels(method, place, level) == self.truth
-            for place in self.places
-            for level in levels or self.levels
-        ]
+    def clip_scores(self, method: str, cells: Sequence[Cell] = ()) -> Float64:
+        """For every clip (N,) the share of cells (all, if none are named) where its label is right."""
+        right = [self.labels(method, *cell) == self.truth for cell in cells or self.cells]
         return np.asarray(np.mean(right, axis=0))
 
-    def difference(self, one: str, other: str, levels: Sequence[Level] = ()) -> Interval:
+    def difference(self, one: str, other: str, cells: Sequence[Cell] = ()) -> Interval:
         """By how much one method is ahead of another, with its interval, as fractions."""
-        ahead = self.clip_scores(one, levels) - self.clip_scores(other, levels)
+        ahead = self.clip_scores(one, cells) - self.clip_scores(other, cells)
         return paired_bootstrap(ahead, self.sources)
 
     def class_scores(self, method: str, places: Sequence[str] = ()) -> Float64:

@@ -1,19 +1,14 @@
-"""CLAP by transformers: audio and text in one space, without the dice of the usual pipelines.
-
-Long clips are not cropped at random but seen window by window; no short clip is declared a long
-one; no member of a batch changes another; the same sound gives the same vector in every process.
-"""
+"""CLAP by PyTorch and transformers, without the random choices of the usual pipelines."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from prism_audio.encoders.clap.base import ClapBase, too_long, unit_rows
 from prism_audio.encoders.clap.mel import MelFrontEnd
 from prism_audio.encoders.clap.sources import open_clap
 from prism_audio.errors import InputError
@@ -42,8 +37,8 @@ _TEXT_FIELDS = (
 )
 
 
-class ClapEncoder:
-    """CLAP as a PRISM encoder.
+class ClapEncoder(ClapBase):
+    """CLAP computed by transformers.
 
     Parameters
     ----------
@@ -65,6 +60,8 @@ class ClapEncoder:
     id, fingerprint, dim, rate, window, hop
         As in :class:`~prism_audio.encoders.protocol.Encoder`. The fingerprint is the same for a model
         in the hub's format and in LAION's if both compute the same.
+    model, tokenizer
+        The loaded ``ClapModel`` and its tokenizer.
     """
 
     def __init__(
@@ -79,98 +76,58 @@ class ClapEncoder:
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more, not {batch_size}")
         parts = open_clap(source, revision, tokenizer)
-        self._mel, self._tokenizer = parts.mel, parts.tokenizer
         # Half-precision checkpoints too are computed in float32, for rows that agree to 1e-5.
         model = parts.model.float().eval()
-        self.id = str(source)
-        self.fingerprint = _fingerprint(model, parts.mel, parts.tokenizer)
-        self.dim = int(model.config.projection_dim)
-        self.rate = self._mel.rate
-        self.window = self.hop = self._mel.samples / self._mel.rate
+        fingerprint = _fingerprint(model, parts.mel, parts.tokenizer)
+        super().__init__(str(source), fingerprint, int(model.config.projection_dim), parts.mel)
+        self.tokenizer = parts.tokenizer
         self._batch_size = batch_size
         self._device = device
         try:
-            self._model = model.to(device)
+            self.model = model.to(device)
         except (RuntimeError, AssertionError) as error:
             raise InputError(f"device {device!r} cannot be used here: {error}") from error
 
-    def pad(self, sound: Float32) -> Float32:
-        """A whole window from a shorter piece of sound, filled as the checkpoint was trained."""
-        return self._mel.fill(np.asarray(sound, dtype=np.float32))
+    def _audio_rows(self, windows: Float32) -> Float32:
+        return self._joined([self._audio_batch(batch) for batch in self._batches(windows)])
 
-    def embed_windows(self, windows: Float32) -> Float32:
-        """Unit rows (B, d) of windows (B, window * rate), mono float32 in [-1, 1]."""
-        windows = np.asarray(windows, dtype=np.float32)
-        if windows.ndim != 2 or windows.shape[1] != self._mel.samples:
-            raise InputError(
-                f"windows of shape (any, {self._mel.samples}) were wanted ({self.window:g} s at "
-                f"{self.rate} Hz), not {windows.shape}"
-            )
-        if not np.isfinite(windows).all():
-            raise InputError("the windows hold NaN or infinite samples")
-        return self._rows(self._audio_rows(batch) for batch in self._batches(windows))
-
-    def pool(self, features: Float32, weights: Float32) -> Float32:
-        """The mean direction (d,) of unit rows, each counting by its seconds of real sound."""
-        weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (len(features),) or not (weights >= 0).all() or not weights.sum() > 0:
-            raise InputError("pooling wants one weight a row, none negative, not all zero")
-        mean = weights @ np.asarray(features, dtype=np.float64)
-        length = np.linalg.norm(mean)
-        if not length > 0:
-            raise InputError("the windows' embeddings cancel out: their mean has no direction")
-        return (mean / length).astype(np.float32)
-
-    def embed_text(self, texts: Sequence[str]) -> Float32:
-        """Unit rows (len(texts), d) in the order of ``texts``."""
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise InputError("a list of texts was wanted, one string each")
-        return self._rows(self._text_rows(batch) for batch in self._batches(list(texts)))
+    def _text_rows(self, texts: list[str]) -> Float32:
+        return self._joined([self._text_batch(batch) for batch in self._batches(texts)])
 
     def _batches(self, items: Any) -> Iterator[Any]:
         for start in range(0, len(items), self._batch_size):
             yield items[start : start + self._batch_size]
 
-    def _rows(self, batches: Iterator[Float32]) -> Float32:
-        return np.concatenate([np.empty((0, self.dim), np.float32), *batches])
-
-    def _audio_rows(self, windows: Float32) -> Float32:
+    def _audio_batch(self, windows: Float32) -> Float32:
         import torch
 
-        pictures = torch.from_numpy(self._mel.pictures(windows)).to(self._device)
+        pictures = torch.from_numpy(self.mel.pictures(windows)).to(self._device)
         # The truth: a window is never longer than what the model sees at once.
         longer = torch.zeros((len(windows), 1), dtype=torch.bool, device=self._device)
         with torch.inference_mode():
-            return _unit_rows(
-                self._model.get_audio_features(input_features=pictures, is_longer=longer)
-            )
+            return _rows(self.model.get_audio_features(input_features=pictures, is_longer=longer))
 
-    def _text_rows(self, texts: list[str]) -> Float32:
+    def _text_batch(self, texts: list[str]) -> Float32:
         import torch
 
-        tokens = self._tokenizer(texts, padding=True, return_tensors="pt")
+        tokens = self.tokenizer(texts, padding=True, return_tensors="pt")
         # Positions are numbered from the padding's number on, so some of the table is not for use.
-        settings = self._model.config.text_config
+        settings = self.model.config.text_config
         room = settings.max_position_embeddings - settings.pad_token_id - 1
         if tokens["input_ids"].shape[1] > room:
-            longest = max(texts, key=len)
-            raise InputError(
-                f"a text is longer than the {room} tokens CLAP reads: {longest[:60]!r}"
-            )
+            raise too_long(max(texts, key=len), room)
         with torch.inference_mode():
-            return _unit_rows(
-                self._model.get_text_features(
+            return _rows(
+                self.model.get_text_features(
                     input_ids=tokens["input_ids"].to(self._device),
                     attention_mask=tokens["attention_mask"].to(self._device),
                 )
             )
 
 
-def _unit_rows(output: Any) -> Float32:
+def _rows(output: Any) -> Float32:
     # transformers 4 gives the tensor itself, 5 an object that holds it.
-    rows: Float32 = getattr(output, "pooler_output", output).cpu().numpy()
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows
+    return unit_rows(getattr(output, "pooler_output", output).cpu().numpy())
 
 
 def _fingerprint(model: Any, mel: MelFrontEnd, tokenizer: Any) -> str:

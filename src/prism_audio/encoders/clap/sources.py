@@ -17,6 +17,7 @@ from typing import Any
 
 from prism_audio.encoders.clap.checkpoint import NOT_NEEDED, load_checkpoint
 from prism_audio.encoders.clap.mel import MelFrontEnd
+from prism_audio.encoders.clap.settings import read_config, read_front_end
 from prism_audio.errors import AssetError, InputError, PrismError
 
 # Before 2.6 a crafted file could run code in spite of weights_only=True.
@@ -60,48 +61,40 @@ def _require_packages() -> None:
         import transformers  # noqa: F401
     except ImportError as error:
         raise PrismError(
-            f"the CLAP encoder needs PyTorch and transformers, and {error.name} is not installed. "
-            "Install them with: pip install 'prism-audio[clap]'"
+            f"CLAP by transformers needs PyTorch, and {error.name} is not installed. Without PyTorch: "
+            "'--encoder clap' (a public CLAP by onnxruntime), '--encoder onnx:HUB_ID', or a folder "
+            "that 'prism export-encoder' wrote. With it: pip install 'prism-audio[clap]'"
         ) from error
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version < _SAFE_TORCH:
         raise PrismError(
-            f"PyTorch {torch.__version__} cannot read a model file safely; the CLAP encoder needs "
+            f"PyTorch {torch.__version__} cannot read a model file safely; CLAP by transformers needs "
             "2.6 or newer. Install it with: pip install -U 'prism-audio[clap]'"
         )
 
 
 def _from_checkpoint(path: Path, tokenizer: str | Path | None) -> ClapParts:
-    from transformers import ClapFeatureExtractor
-
     # Before the weights: what is quickly found missing should be quickly said.
     folder = _tokenizer_folder(tokenizer or _beside(path))
     model = load_checkpoint(path)
     audio = model.config.audio_config
-    extractor = ClapFeatureExtractor(
-        feature_size=audio.num_mel_bins,
-        truncation="fusion" if audio.enable_fusion else "rand_trunc",
+    settings = {
+        "feature_size": audio.num_mel_bins,
+        "truncation": "fusion" if audio.enable_fusion else "rand_trunc",
         **_LAION_BAND,
-    )
+    }
     words = _load_tokenizer(folder, model)
-    return ClapParts(model, words, MelFrontEnd.of(extractor))
+    return ClapParts(model, words, MelFrontEnd.of(settings))
 
 
 def _from_folder(folder: Path, tokenizer: str | Path | None) -> ClapParts:
-    from transformers import ClapConfig, ClapFeatureExtractor, ClapModel
+    from transformers import ClapModel
 
-    if not (folder / "config.json").is_file():
-        raise AssetError(f"{folder} holds no model in the hub's format: config.json is not there")
+    read_config(folder)
     try:
-        kind = ClapConfig.get_config_dict(folder)[0].get("model_type")
-        if kind != "clap":
-            raise AssetError(f"{folder} holds a model of type {kind!r}; CLAP was wanted")
         loaded: Any = ClapModel.from_pretrained(
             folder, output_loading_info=True, local_files_only=True
         )
-        extractor = ClapFeatureExtractor.from_pretrained(folder, local_files_only=True)
-    except PrismError:
-        raise
     except Exception as error:  # transformers has no error of its own to catch
         raise AssetError(
             f"cannot load CLAP from {folder}: {_first_line(error)}. The folder needs config.json, "
@@ -112,7 +105,7 @@ def _from_folder(folder: Path, tokenizer: str | Path | None) -> ClapParts:
     if lost:
         raise AssetError(f"{folder} lacks {len(lost)} weights of a CLAP model, such as {lost[0]}")
     words = _load_tokenizer(_tokenizer_folder(tokenizer or folder), model)
-    return ClapParts(model, words, MelFrontEnd.of(extractor))
+    return ClapParts(model, words, read_front_end(folder))
 
 
 def _load_tokenizer(folder: Path, model: Any) -> Any:

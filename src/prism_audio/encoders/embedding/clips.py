@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.audio.windows import Window
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
+
+# Of a batch; in seconds, because a window may be 1 s or 10 s long and it is memory that this bounds.
+BATCH_SECONDS = 64.0
 
 
 @dataclass(frozen=True)
@@ -121,3 +127,18 @@ class OpenClip:
             reason = f"the encoder {encoder.id} gave it values that are not finite"
             return Failure(self.path, reason, self.group)
         return Clip(self.path, embedding, features, start, end, weights, self.group)
+
+
+def embed_into(
+    clips: Sequence[OpenClip],
+    encoder: Encoder,
+    windows: Iterable[Window],
+    batch_seconds: float = BATCH_SECONDS,
+) -> None:
+    """Embed windows in batches of about ``batch_seconds``; every clip takes all features."""
+    rest, size = iter(windows), max(1, int(batch_seconds / encoder.window))
+    while batch := list(islice(rest, size)):
+        features = encoder.embed_windows(np.stack([window.samples for window in batch]))
+        for window, row in zip(batch, features, strict=True):
+            for clip in clips:
+                clip.take(WindowSpan(window.start, window.end, window.weight), row)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
+from prism_audio.encoders.embedding.clips import BATCH_SECONDS, Clip, Failure, OpenClip, WindowSpan
 from prism_audio.encoders.embedding.feed import Unreadable, decoded_ahead
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.io.runtime import usable_cores
@@ -26,10 +27,31 @@ __all__ = ["Clip", "Failure", "embed_files", "usable_cores"]
 
 GROUP_FILES = 256
 GROUP_SECONDS = 1800.0
-# In seconds, because a window may be 1 s or 10 s long and it is memory that this bounds.
-BATCH_SECONDS = 64.0
 # Batches at the encoder: one that it works on, and one so that it never waits.
 MOST_AWAY = 2
+
+
+class Progress(Protocol):
+    """An observer of a run."""
+
+    def begin(self, files: int, size: int) -> None:
+        """So many files of so many bytes are to be done."""
+
+    def audio(self, seconds: float) -> None:
+        """So many more seconds of sound were embedded."""
+
+    def file(self, size: int) -> None:
+        """One more file, of so many bytes, is done or has failed."""
+
+
+class Silent:
+    """An observer that does nothing."""
+
+    def begin(self, files: int, size: int) -> None: ...
+
+    def audio(self, seconds: float) -> None: ...
+
+    def file(self, size: int) -> None: ...
 
 
 def embed_files(

@@ -9,14 +9,15 @@ from pathlib import Path
 from queue import Full, Queue
 from threading import Event
 
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.audio.windows import Window, encoder_windows
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 
-# How far decoding runs ahead: seconds of a file, and files for every thread.
+# How far decoding runs ahead: seconds of one file, and of all files for every thread.
 AHEAD_SECONDS = 30.0
-AHEAD_FILES = 4
+AHEAD_TOTAL = 120.0
+# Windows are handed over in pieces, because a hand-over between threads costs as much as a window.
+PIECES = 4
 
 
 class Unreadable(Exception):
@@ -27,39 +28,57 @@ class Feed:
     """One file on its way: a thread fills it with windows, the reader iterates over them once.
 
     Iterating raises :class:`Unreadable` where decoding failed, after the windows before that place.
+
+    Attributes
+    ----------
+    seconds : float
+        The most sound that waits in it: that of the file once it is decoded, else the limit.
     """
 
-    def __init__(self, path: Path, room: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._queue: Queue[Window | Unreadable | None] = Queue(room)
+        self.seconds = AHEAD_SECONDS
+        self._queue: Queue[list[Window | Unreadable | None]] = Queue(PIECES)
 
     def fill(self, encoder: Encoder, stop: Event) -> None:
         """Decode the file, waiting while the reader is behind, until its end or until ``stop``."""
+        most = max(1, int(AHEAD_SECONDS / PIECES / encoder.window))
+        piece: list[Window | Unreadable | None] = []
+        end = 0.0
         try:
             for window in encoder_windows(encoder, self.path):
-                if not self._put(window, stop):
-                    return
-            self._put(None, stop)
+                piece.append(window)
+                end = window.end
+                if len(piece) == most:
+                    if not self._put(piece, stop):
+                        return
+                    piece = []
+            piece.append(None)
         except PrismError as error:  # its message opens with the file, which its reader knows
-            self._put(Unreadable(str(error).removeprefix(f"{self.path}: ")), stop)
+            piece.append(Unreadable(str(error).removeprefix(f"{self.path}: ")))
         except Exception as error:  # one bad file never stops a run, whatever is bad about it
-            self._put(Unreadable(f"{type(error).__name__}: {error}"), stop)
+            piece.append(Unreadable(f"{type(error).__name__}: {error}"))
+        if self._put(piece, stop):
+            self.seconds = min(end, AHEAD_SECONDS)
 
-    def _put(self, item: Window | Unreadable | None, stop: Event) -> bool:
+    def _put(self, piece: list[Window | Unreadable | None], stop: Event) -> bool:
         # A plain put would keep this thread, and so the process, alive after the reader has gone.
         while not stop.is_set():
             try:
-                self._queue.put(item, timeout=0.1)
+                self._queue.put(piece, timeout=0.1)
                 return True
             except Full:
                 pass
         return False
 
     def __iter__(self) -> Iterator[Window]:
-        while (item := self._queue.get()) is not None:
-            if isinstance(item, Unreadable):
-                raise item
-            yield item
+        while True:
+            for item in self._queue.get():
+                if item is None:
+                    return
+                if isinstance(item, Unreadable):
+                    raise item
+                yield item
 
 
 def decoded_ahead(
@@ -68,17 +87,18 @@ def decoded_ahead(
     """The feeds of all files in order, those that are asked for next already being filled.
 
     Read each feed to its end before asking for the next. Closing the generator ends the threads.
+    Many short files or a few long ones are decoded ahead, whatever fits into the memory allowed.
     """
-    room = max(2, int(AHEAD_SECONDS / encoder.window))
+    room = AHEAD_TOTAL * workers - AHEAD_SECONDS
     stop = Event()
     ahead: deque[Feed] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="decode") as pool:
         try:
             for path in files:
-                ahead.append(Feed(path, room))
-                pool.submit(ahead[-1].fill, encoder, stop)
-                if len(ahead) > AHEAD_FILES * workers:
+                while sum(feed.seconds for feed in ahead) > room:
                     yield ahead.popleft()
+                ahead.append(Feed(path))
+                pool.submit(ahead[-1].fill, encoder, stop)
             yield from ahead
         finally:
             stop.set()

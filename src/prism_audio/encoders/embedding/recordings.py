@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.decode import AudioSource
-from prism_audio.audio.windows import Window
-from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, WindowSpan
-from prism_audio.encoders.embedding.engine import BATCH_SECONDS
-from prism_audio.encoders.embedding.windows import encoder_windows
+from prism_audio.audio.windows import encoder_windows
+from prism_audio.encoders.embedding.clips import Clip, Failure, OpenClip, embed_into
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.runtime import usable_cores
@@ -67,21 +64,6 @@ def embed_timeline(encoder: Encoder, recording: AudioSource) -> Timeline:
     """A recording's windows, each embedded by itself."""
     clip = _embed(encoder, recording, True)
     return Timeline(clip.start, clip.end, clip.rows(encoder))
-
-
-def embed_into(
-    clips: Sequence[OpenClip],
-    encoder: Encoder,
-    windows: Iterable[Window],
-    batch_seconds: float = BATCH_SECONDS,
-) -> None:
-    """Embed windows in batches of about ``batch_seconds``; every clip takes all features."""
-    rest, size = iter(windows), max(1, int(batch_seconds / encoder.window))
-    while batch := list(islice(rest, size)):
-        features = encoder.embed_windows(np.stack([window.samples for window in batch]))
-        for window, row in zip(batch, features, strict=True):
-            for clip in clips:
-                clip.take(WindowSpan(window.start, window.end, window.weight), row)
 
 
 def _embed(encoder: Encoder, source: AudioSource, per_window: bool) -> Clip:

@@ -3,6 +3,12 @@
 import { askToken } from "./token.js";
 
 const KEY = "prism-token";
+// A link may carry the token behind a '#', which no browser sends to any server.
+const linked = /^#token=([!-~]+)$/.exec(location.hash);
+if (linked) {
+  sessionStorage.setItem(KEY, linked[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+}
 const remembered = () => sessionStorage.getItem(KEY);
 
 /** What went wrong, in the service's own words; `code` is a short slug, `body` all it said. */

@@ -1,7 +1,7 @@
 // The calibration panel: what it would take, its progress, and its report.
 
 import { $, oncePerFrame, plural, say, sentence } from "./dom.js";
-import { calibrate } from "./job.js";
+import { calibrate, followed, unfinished } from "./job.js";
 import { report } from "./report.js";
 import { store } from "./store.js";
 
@@ -32,7 +32,7 @@ function hint() {
   const replaces = store.sites.some(
     (site) => site.name === siteName($("place").value) && site.verdict !== "none",
   );
-  say($("calibrate-hint"), enough + (replaces ? " The present correction of this site is replaced." : ""));
+  say($("calibrate-hint"), enough + (replaces ? " The present correction of this site is replaced if this one is as strong; it can be undone." : ""));
 }
 
 /** Until somebody types a name: that of a calibrated site, or of the folder that was dropped. */
@@ -43,9 +43,8 @@ function propose() {
   $("place").value = fresh || store.site.name;
 }
 
-function told({ text, done, total, sending }) {
+function told({ text, done, total }) {
   $("job-text").textContent = text;
-  $("job-cancel").hidden = !sending;
   if (total) {
     $("job-bar").max = total;
     $("job-bar").value = done;
@@ -55,16 +54,28 @@ function told({ text, done, total, sending }) {
 }
 
 /** `finished(site)` is called when a site has a new correction. */
-async function run(finished) {
+function begin(finished) {
   const clips = store.done;
   const name = siteName($("place").value) || store.site?.name;
   $("place").value = name;
+  run(finished, (signal) => calibrate(clips, name, store.labels, told, signal), clips);
+}
+
+/** A reload in the middle of a calibration: go on with it. */
+function resume(finished) {
+  const job = unfinished();
+  if (!job) return;
+  $("calibrate").hidden = false;
+  run(finished, (signal) => followed(job, told, signal), []);
+}
+
+async function run(finished, work, clips) {
   running = new AbortController();
   $("job").hidden = false;
   say($("job-error"), "");
   hint();
   try {
-    const result = await calibrate(clips, name, store.labels, told, running.signal);
+    const result = await work(running.signal);
     nameByPlace(result, clips);
     store.report = result;
     await finished(result.site.name);
@@ -99,7 +110,7 @@ function show(result) {
 export function startCalibrate(finished) {
   $("calibrate-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!running && store.done.length) run(finished);
+    if (!running && store.done.length) begin(finished);
   });
   $("job-cancel").addEventListener("click", () => running?.abort());
   $("place").addEventListener("input", () => {
@@ -109,4 +120,5 @@ export function startCalibrate(finished) {
   store.on("site", propose);
   store.on("added", propose);
   store.on("added changed removed site labels", oncePerFrame(hint));
+  resume(finished);
 }

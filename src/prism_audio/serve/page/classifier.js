@@ -2,7 +2,7 @@
 
 import { address, postJson, ServiceError } from "./api.js";
 import { bytes } from "./dom.js";
-import { formOf, inGroups, tooLarge } from "./groups.js";
+import { bodyOf, inGroups, tooLarge } from "./groups.js";
 import { labelText } from "./label_text.js";
 import { store } from "./store.js";
 
@@ -106,25 +106,36 @@ class Classifier extends EventTarget {
       this.#tell({ waiting: seconds });
       setTimeout(() => this.#tell({ waiting: 0 }), 1000 * seconds);
     };
-    const answer = await postJson(address("/v1/classify", question), formOf(group), { signal, onWait });
+    const { body, headers } = bodyOf(group);
+    const answer = await postJson(address("/v1/classify", question), body, { signal, onWait, headers });
     if (signal.aborted) return;
     this.#take(group, answer.results, answer.adapted);
   }
 
   /** Nothing of a group could be labelled: find out for each file why. */
   async #failed(group, error, send) {
+    if (error.code === "unknown_row") return this.#sendAgain(group);
     if (error.name === "AbortError" || concernsAll(error)) throw error;
     if (group.length === 1 || error.status >= 500) return this.#fail(group, error);
     for (const clip of group) await send([clip]).catch((reason) => this.#failed([clip], reason, send));
   }
 
   #take(group, results, adapted) {
+    const gone = [];
     group.forEach((clip, place) => {
       const result = results[place];
-      if (result.error) store.update(clip, { state: "failed", error: result.error });
-      else store.update(clip, { state: "done", result, adapted, error: null });
+      if (result.error?.code === "unknown_row") gone.push(clip);
+      else if (result.error) store.update(clip, { state: "failed", error: result.error });
+      else store.update(clip, { state: "done", result, row: result.row, adapted, error: null });
     });
-    this.#tell({ done: this.state.done + group.length });
+    this.#sendAgain(gone);
+    this.#tell({ done: this.state.done + group.length - gone.length });
+  }
+
+  /** The service has forgotten these; their sound must be sent once more. */
+  #sendAgain(clips) {
+    for (const clip of clips) clip.row = null;
+    this.#pending.push(...clips);
   }
 
   #fail(group, error) {

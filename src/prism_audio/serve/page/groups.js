@@ -2,15 +2,21 @@
 
 const FILES = 8;
 const BYTES = 6e6;
+const ROWS = 64;
 
-/** Take from the front of `pending` what goes into one request; always at least one clip. */
+/**
+ * Take from the front of `pending` what goes into one request; always at least one clip.
+ *
+ * Clips that the service has heard before (they have a `row`) go without their sound.
+ */
 export function nextGroup(pending, limits, files = FILES, bytes = BYTES) {
-  const most = Math.max(1, Math.min(files, limits.files));
+  const known = Boolean(pending[0]?.row);
+  const most = known ? ROWS : Math.max(1, Math.min(files, limits.files));
   const room = Math.min(bytes, limits.bytes);
   let size = 0;
   let count = 0;
-  while (count < pending.length && count < most) {
-    size += pending[count].file.size;
+  while (count < pending.length && count < most && Boolean(pending[count].row) === known) {
+    size += known ? 0 : pending[count].file.size;
     if (count && size > room) break;
     count += 1;
   }
@@ -27,11 +33,16 @@ export function tooLarge(file, limits, bytes) {
   );
 }
 
-/** The body of a request with files; names travel as text, the service never uses them as paths. */
-export function formOf(clips) {
-  const form = new FormData();
-  for (const clip of clips) form.append("files", clip.file, clip.name);
-  return form;
+/** The body of a request and its headers: ids of clips that were sent before, or their sound. */
+export function bodyOf(clips) {
+  if (clips.every((clip) => clip.row)) {
+    const body = JSON.stringify({ rows: clips.map((clip) => clip.row) });
+    return { body, headers: { "Content-Type": "application/json" } };
+  }
+  const body = new FormData();
+  // Names travel as text; the service never uses them as paths.
+  for (const clip of clips) body.append("files", clip.file, clip.name);
+  return { body, headers: {} };
 }
 
 /**

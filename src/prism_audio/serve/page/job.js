@@ -1,58 +1,43 @@
 // A calibration: what is sent, and following the job until its end.
 
 import { address, getJson, pause, postJson, request, ServiceError } from "./api.js";
-import { formOf, inGroups } from "./groups.js";
+import { bodyOf } from "./groups.js";
 import { labelText } from "./label_text.js";
-import { store } from "./store.js";
 
 /**
- * Calibrate a site on clips that were labelled before; gives the service's CALIBRATION.
+ * Calibrate a site on clips that were labelled before; gives the service's result.
  *
- * `told({ text, done, total, sending })` hears of the progress; while `sending`, `signal` can stop it.
+ * The service still has their embeddings, so no sound is sent. `told({ text, done, total })` hears of
+ * the progress; `signal` cancels it.
  */
 export async function calibrate(clips, site, labels, told, signal) {
-  const bytes = clips.reduce((sum, clip) => sum + clip.file.size, 0);
-  const fits = clips.length <= store.limits.files && bytes < 0.95 * store.limits.bytes;
   const path = address("/v1/calibrate", { site, labels: labelText(labels) });
-  const onWait = () => told({ text: "The service is busy; waiting for a place …", sending: true });
-  told({ text: "Sending the recordings …", sending: true });
-  const job = fits
-    ? await postJson(path, formOf(clips), { signal, onWait })
-    : await postJson(path, JSON.stringify({ embeddings: await embeddings(clips, told, signal) }), {
-        signal,
-        onWait,
-        headers: { "Content-Type": "application/json" },
-      });
-  const done = await follow(job, told);
-  if (done.state === "failed")
-    throw new ServiceError(done.error?.code, done.error?.detail ?? "The calibration failed.");
-  return done.result ?? (await getJson(job.url)).result;
+  const onWait = () => told({ text: "The service is busy; waiting for a place …" });
+  told({ text: "Asking for a calibration …" });
+  const { body, headers } = bodyOf(clips);
+  const job = await postJson(path, body, { signal, onWait, headers });
+  sessionStorage.setItem(KEY, JSON.stringify(job));
+  return followed(job, told, signal);
 }
 
-/** More than one request can carry: embed in groups, then send the embeddings, which are small. */
-async function embeddings(clips, told, signal) {
-  const rows = new Map();
-  const send = async (group) => {
-    const answer = await postJson("/v1/embeddings", formOf(group), { signal });
-    group.forEach((clip, place) => rows.set(clip, answer.results[place]?.embedding));
-    told({
-      text: `Listening to ${rows.size} of ${clips.length}`,
-      done: rows.size,
-      total: clips.length,
-      sending: true,
-    });
-  };
-  const failed = (group, error) => {
-    throw error;
-  };
-  await inGroups([...clips], store.limits, send, failed, signal);
-  const short = (value) => Number(value.toPrecision(6));
-  return clips
-    .map((clip) => rows.get(clip))
-    .filter(Boolean)
-    .map((row) => row.map(short));
+/** The job that was under way when the page was reloaded; null if there is none. */
+export const unfinished = () => JSON.parse(sessionStorage.getItem(KEY));
+
+/** Follow a job to its end and give its result; `signal` cancels it. */
+export async function followed(job, told, signal) {
+  const cancel = () => request(job.url, { method: "DELETE" }).catch(() => {});
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    const done = await follow(job, told);
+    if (done.state === "cancelled") throw new DOMException("cancelled", "AbortError");
+    if (done.state !== "done") throw new ServiceError(done.error?.code, done.error?.detail);
+    return done.result ?? (await getJson(job.url)).result;
+  } finally {
+    sessionStorage.removeItem(KEY);
+  }
 }
 
+const KEY = "prism-job";
 const STAGES = {
   reading: "Listening",
   calibrating: "Working out the correction",

@@ -12,10 +12,12 @@ import { startLabels } from "./labels.js";
 import { startList } from "./list.js";
 import { startLive } from "./live.js";
 import { store } from "./store.js";
+import { startVersions } from "./versions.js";
 import { inWords } from "./words.js";
 
 async function loadSites(wanted) {
   const { default: first, sites } = await getJson("/v1/sites");
+  store.defaultSite = first;
   store.setSites(sites, wanted ?? first);
 }
 
@@ -65,6 +67,7 @@ function start() {
   startLive();
   const count = startList(() => !classifier.state.busy);
   startCalibrate(loadSites);
+  startVersions(loadSites);
 
   store.on("site", showSite);
   store.on("added removed", showSections);

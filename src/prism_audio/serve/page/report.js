@@ -4,6 +4,7 @@ import { tag, tint } from "./colour.js";
 import { el, plural, sentence } from "./dom.js";
 import { saveAdapter } from "./download.js";
 import { scatter } from "./scatter.js";
+import { useVersion } from "./versions.js";
 import { inWords } from "./words.js";
 
 const LISTED = 200;
@@ -30,7 +31,7 @@ export function report(calibration) {
 
 const part = (title, content) => el("section", { class: "part" }, el("h3", { text: title }), content);
 
-function verdict({ site, clips, changed }) {
+function verdict({ site, clips, changed, taken, version }) {
   const words = inWords(site.verdict);
   const trouble = el("p", { class: "error", role: "alert", hidden: true });
   const download = el("button", {
@@ -48,17 +49,36 @@ function verdict({ site, clips, changed }) {
       trouble.hidden = false;
     }
   });
+  const change = el("button", {
+    type: "button",
+    id: "change-version",
+    text: taken ? "Undo this calibration" : "Use it all the same",
+  });
+  change.addEventListener("click", async () => {
+    trouble.hidden = true;
+    try {
+      await useVersion(site.name, taken ? site.previous : version);
+      change.replaceWith(
+        el("p", { class: "note", role: "status", text: taken ? "Undone." : "It is in use now." }),
+      );
+    } catch (error) {
+      trouble.textContent = sentence(error.message);
+      trouble.hidden = false;
+    }
+  });
+  const title = taken ? words.title : "Not used: the site keeps its stronger correction";
+  const text = taken ? words.text(site.weight) : `This calibration: ${words.title.toLowerCase()}. ${words.next}`;
   return el(
     "div",
-    { class: `verdict ${site.verdict}` },
-    el("h3", { id: "verdict", text: words.title }),
-    el("p", { class: "prose", text: words.text(site.weight) }),
+    { class: `verdict ${taken ? site.verdict : "kept"}` },
+    el("h3", { id: "verdict", text: title }),
+    el("p", { class: "prose", text }),
     el("ul", { class: "reasons" }, ...(site.reasons ?? []).map((reason) => el("li", { text: reason }))),
     el("p", {
       class: "note muted",
       text: `Site “${site.name}”, ${plural(clips, "recording")}, ${plural(changed, "label")} changed.`,
     }),
-    el("div", { class: "row" }, download),
+    el("div", { class: "row" }, taken ? download : null, change),
     trouble,
   );
 }

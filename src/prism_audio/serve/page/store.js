@@ -8,6 +8,7 @@ class Clip {
     this.id = ++Clip.#last;
     this.file = file;
     this.name = name;
+    this.row = null; // the service's id of its embedding, once it has one
     this.forget();
   }
 
@@ -33,6 +34,7 @@ class Store extends EventTarget {
   selected = null;
   limits = { files: 16, bytes: 32e6, seconds: 600, formats: ["wav", "flac", "ogg", "mp3"] };
   sites = [];
+  defaultSite = null;
   site = null;
   typed = null; // labels that replace those of the site
   report = null;

@@ -1,27 +1,34 @@
-// A verdict in plain words.
+// A verdict in plain words: what it means, and what to do next.
 
+const MORE = "Record more, with as many of the labels in it as you can, and calibrate again.";
 const VERDICTS = {
   adapted: {
     short: "corrected",
     title: "The correction holds",
+    next: "Use the site as it is.",
     text: () => "The recordings carry a full correction for this place. Every clip is corrected from now on.",
   },
   shrunk: {
     short: "partly corrected",
     title: "Part of the correction is used",
+    next: MORE,
     text: (weight) =>
-      "The recordings carry only part of a correction" +
-      (weight === null || weight === undefined ? "" : `: ${Math.round(100 * weight)} % of it is used`) +
-      ". More recordings of more of the labels would let it grow.",
+      (weight === null || weight === undefined
+        ? "The recordings carry only part of a correction. "
+        : `The recordings carry ${Math.round(100 * weight)} % of a correction, and so much of it is used. `) + MORE,
   },
   "zero-shot": {
     short: "zero-shot",
     title: "No correction is used",
-    text: () =>
-      "The recordings cannot carry a correction, so labels stay as zero-shot gives them. " +
-      "Add more recordings, of as many of the labels as you can.",
+    next: MORE,
+    text: () => `The recordings cannot carry a correction, so labels stay as zero-shot gives them. ${MORE}`,
   },
-  none: { short: "not calibrated", title: "Not calibrated", text: () => "This site has no correction yet." },
+  none: {
+    short: "not calibrated",
+    title: "Not calibrated",
+    next: "",
+    text: () => "This site has no correction yet.",
+  },
 };
 
 export const inWords = (verdict) => VERDICTS[verdict] ?? VERDICTS.none;

@@ -1,0 +1,69 @@
+"""An experiment with its data: everything that the trials need and no method changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.bench.cache import Cache
+from prism_audio.bench.embeddings.studio import Progress, no_progress
+from prism_audio.bench.experiment.conditions import Condition
+from prism_audio.bench.experiment.experiment import Experiment
+from prism_audio.bench.experiment.protocols import ClipTable
+from prism_audio.io.types import Float32
+from prism_audio.methods import Context
+
+
+class EmbeddingSource(Protocol):
+    """Gives the embeddings of a condition: by mixing and embedding, or from array files."""
+
+    cache: Cache
+
+    @property
+    def about(self) -> str:
+        """What the report says about the embeddings."""
+
+    def path(self, condition: Condition) -> Path:
+        """The file of a condition in the cache."""
+
+    def embedding(self, condition: Condition, progress: Progress = no_progress) -> Float32:
+        """Unit rows (N, d) in the order of the dataset."""
+
+    def context(self, needs: str, place: str) -> Context:
+        """What a method needs besides embeddings and prototypes."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An experiment and its data.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        With its places filled in.
+    studio : EmbeddingSource
+        Gives the embeddings of a condition.
+    text : (C, d) array
+        Prototypes of the classes.
+    clips : ClipTable
+        Truth and folds, for the protocols.
+    sources : (N,) array
+        The recording that each clip was cut from, as a number.
+    classes : sequence of str
+        Their names.
+    pairs : dict
+        Unit rows of clean clips and of the same clips under noise, by name; often empty.
+    """
+
+    experiment: Experiment
+    studio: EmbeddingSource
+    text: Float32
+    clips: ClipTable
+    sources: NDArray[np.int64]
+    classes: Sequence[str]
+    pairs: dict[str, Float32]

@@ -1,0 +1,1 @@
+"""Write a CLAP model as ONNX files (needs PyTorch, transformers and onnx)."""

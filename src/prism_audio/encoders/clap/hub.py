@@ -1,0 +1,170 @@
+"""Model files of a hub repository: fetched once into the cache, checked, and offline from then on.
+
+What a file must be is known before it is fetched: from the pins in the source, or from the hub's own
+list of a revision (size and hash of every file), which is kept beside the files. A download that
+breaks off is continued; a file that fails its check is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from prism_audio.encoders.assets import cache_folder
+from prism_audio.encoders.fetch import Unreachable, download
+from prism_audio.errors import AssetError
+from prism_audio.io.locks import exclusive
+
+HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+_TIMEOUT = 15.0
+_LIST = "files.json"
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file of a repository at one commit.
+
+    Attributes
+    ----------
+    path : str
+        Its place in the repository.
+    size : int
+        Bytes.
+    digest : str
+        SHA-256 of the content; or Git's own SHA-1 of a small file, as the hub lists it.
+    """
+
+    path: str
+    size: int
+    digest: str
+
+    def fault(self, place: Path) -> str | None:
+        """What is wrong with the file at ``place``; None if it is this one."""
+        try:
+            size = place.stat().st_size
+            if size != self.size:
+                return f"has {size:,} bytes, not {self.size:,}"
+            with place.open("rb") as file:
+                if len(self.digest) == 64:
+                    found = hashlib.file_digest(file, "sha256").hexdigest()
+                else:
+                    found = hashlib.sha1(b"blob %d\0" % size + file.read()).hexdigest()
+        except OSError as error:
+            return f"cannot be read ({error.strerror or error})"
+        return None if found == self.digest else f"has the hash {found}, not {self.digest}"
+
+
+def hub_folder(repo: str, commit: str, files: Sequence[HubFile]) -> Path:
+    """The folder in the cache that holds ``files`` of a repository, each checked.
+
+    Raises
+    ------
+    AssetError
+        When one is neither here nor can be fetched; with what to do.
+    """
+    folder = _place(repo) / commit
+    for file in files:
+        target = folder / file.path
+        if file.fault(target) is None:
+            continue
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with exclusive(target.with_name(f"{target.name}.lock")):
+                # Another process may have brought it while this one waited for the lock.
+                if file.fault(target) is not None:
+                    _fetch(repo, commit, file, target)
+        except OSError as error:
+            raise AssetError(
+                f"{target} cannot be written ({error.strerror or error}). "
+                "Set PRISM_CACHE to a folder that can be written."
+            ) from error
+    return folder
+
+
+def listed_files(repo: str, revision: str, wanted: Iterable[str]) -> tuple[str, list[HubFile]]:
+    """The commit behind a revision of a repository, and what it lists of the ``wanted`` files.
+
+    The list is asked for once and kept, so a name always means the same commit on one machine.
+    """
+    kept = _place(repo) / f"{revision.replace('/', '--')}-{_LIST}"
+    if not kept.is_file():
+        commit, files = _ask(repo, revision)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        document = {"commit": commit, "files": [asdict(file) for file in files]}
+        fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
+        fresh.write_text(json.dumps(document), encoding="utf-8")
+        os.replace(fresh, kept)
+    try:
+        document = json.loads(kept.read_text(encoding="utf-8"))
+        files = [HubFile(**file) for file in document["files"]]
+        by_path, commit = {file.path: file for file in files}, str(document["commit"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AssetError(f"{kept} is damaged ({error}); delete it and run again") from error
+    wanted = list(wanted)
+    if missing := [path for path in wanted if path not in by_path]:
+        raise AssetError(
+            f"{repo!r} on the hub has no {', '.join(missing)}: it is no ONNX export of CLAP in this "
+            "precision. Known exports: Xenova/clap-htsat-unfused, Xenova/larger_clap_general."
+        )
+    return commit, [by_path[path] for path in wanted]
+
+
+def _place(repo: str) -> Path:
+    return cache_folder() / "hub" / repo.replace("/", "--")
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def _ask(repo: str, revision: str) -> tuple[str, list[HubFile]]:
+    url = f"{_endpoint()}/api/models/{repo}/revision/{revision}?blobs=true"
+    try:
+        with urlopen(url, timeout=_TIMEOUT) as answer:
+            document: Any = json.load(answer)
+        return str(document["sha"]), [
+            HubFile(
+                item["rfilename"],
+                item["size"],
+                (item.get("lfs") or {}).get("sha256", item["blobId"]),
+            )
+            for item in document["siblings"]
+        ]
+    except (URLError, OSError, ValueError, KeyError, TypeError) as error:
+        reason = str(getattr(error, "reason", None) or error)
+        raise AssetError(
+            f"the files of {repo!r} cannot be listed: {url}: {reason}. Check the name; or, on a "
+            f"machine with network, run the same command and copy {cache_folder()} here; or give "
+            "the folder of a downloaded copy."
+        ) from error
+
+
+def _fetch(repo: str, commit: str, file: HubFile, target: Path) -> None:
+    url = f"{_endpoint()}/{repo}/resolve/{commit}/{file.path}"
+    partial = target.with_name(f"{target.name}.part")
+    size = f"{file.size / 1e6:.1f} MB"
+    print(f"prism: fetching {file.path} ({size}), once, from {url}", file=sys.stderr, flush=True)
+    try:
+        download(url, partial, file.size)
+    except Unreachable as error:
+        wrong = str(error)
+    else:
+        if (fault := file.fault(partial)) is None:
+            os.replace(partial, target)
+            return
+        partial.unlink(missing_ok=True)
+        wrong = f"what came {fault}"
+    raise AssetError(
+        f"{target.name} is not on this machine and could not be fetched:\n  {url}: {wrong}\n"
+        "Run the same command again to continue; or, on a machine with network, run it there and "
+        f"copy {cache_folder()} here; or give the folder of a downloaded copy as the encoder."
+    )

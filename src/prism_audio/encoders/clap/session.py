@@ -1,0 +1,104 @@
+"""One tower of CLAP in onnxruntime: the inputs are read from the file, not assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.errors import AssetError
+from prism_audio.io.runtime import import_onnxruntime
+from prism_audio.io.types import Float32
+
+Array = NDArray[Any]
+
+_TYPES: dict[str, type] = {
+    "tensor(float)": np.float32,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+# Inputs that some exports have beside the main one, made from it. No text of a batch is padded, and
+# no window is longer than what the model sees at once.
+_FURTHER: dict[str, Callable[[Array], Array]] = {
+    "attention_mask": np.ones_like,
+    "token_type_ids": np.zeros_like,
+    "is_longer": lambda items: np.zeros((len(items), 1)),
+}
+# Quantised while it runs, by the largest value among all items of a batch.
+_SHARED_SCALE = b"DynamicQuantizeLinear"
+_BLOCK = 1 << 20
+
+
+class TowerSession:
+    """A network from one main input to one row an item.
+
+    Parameters
+    ----------
+    path : Path
+        The ONNX file.
+    main, output : str
+        Names of the main input and of the output, as all exports of CLAP have them.
+
+    Attributes
+    ----------
+    width : int or None
+        Numbers in a row, where the file says it.
+    batches : bool
+        Whether items may share a run: in an int8 file one would change the others.
+    """
+
+    def __init__(self, path: Path, main: str, output: str) -> None:
+        onnxruntime = import_onnxruntime()
+        options = onnxruntime.SessionOptions()
+        # One thread each: several runs side by side keep the cores busier than one run on all.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime's errors have no common class of their own
+            reason = str(error).strip().splitlines()[0]
+            raise AssetError(f"onnxruntime cannot load {path}: {reason}") from error
+        inputs = {item.name: item for item in self._session.get_inputs()}
+        outputs = {item.name: item for item in self._session.get_outputs()}
+        unknown = sorted(inputs.keys() - {main} - _FURTHER.keys())
+        types = {item.type for item in inputs.values()} - _TYPES.keys()
+        if main not in inputs or output not in outputs or unknown or types:
+            raise AssetError(
+                f"{path} takes {', '.join(f'{name} {item.type}' for name, item in inputs.items())} "
+                f"and gives {', '.join(outputs)}; a CLAP tower from {main} to {output} was wanted"
+            )
+        self._main, self._output = main, output
+        self._types = {name: _TYPES[item.type] for name, item in inputs.items()}
+        channels = inputs[main].shape[1] if len(inputs[main].shape) == 4 else 1
+        self._channels = channels if isinstance(channels, int) else 1
+        width = outputs[output].shape[-1]
+        self.width = width if isinstance(width, int) else None
+        self.batches = not _contains(path, _SHARED_SCALE)
+
+    def run(self, items: Array) -> Float32:
+        """Rows (B, d) of pictures (B, 1, frames, mels) or of tokens (B, length)."""
+        if self._channels > 1:  # a fused export: the same picture in the place of every crop
+            items = np.repeat(items, self._channels, axis=1)
+        feeds: dict[str, Array] = {
+            name: (items if name == self._main else _FURTHER[name](items)).astype(kind, copy=False)
+            for name, kind in self._types.items()
+        }
+        rows: Float32 = self._session.run([self._output], feeds)[0]
+        return rows
+
+
+def _contains(path: Path, text: bytes) -> bool:
+    # In blocks: a mapped file of 500 MB would count as memory of this process.
+    before = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            if text in before + block:
+                return True
+            before = block[-len(text) :]
+    return False
