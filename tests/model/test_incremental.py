@@ -165,7 +165,7 @@ def test_with_forgetting_the_answer_follows_a_change_of_place():
             adapter = site.update(new[at : at + 200])
         return np.mean(np.abs(adapter.scores(new) - wanted))
 
-    assert distance(200.0) < 0.7 * distance(None)
+    assert distance(200.0) < 0.9 * distance(None)
 
 
 def test_growth_spares_calibrations():
