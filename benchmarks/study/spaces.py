@@ -70,8 +70,10 @@ def load_condition(sounds: Sounds, name: str) -> tuple[np.ndarray, np.ndarray, n
     """Unit rows E (N, d), unit prototypes T (50, d) and classes y (N,) of a condition."""
     path = sounds.files[name]
     if path.suffix == ".npz":
-        arrays = np.load(path, allow_pickle=False)
-        return unit(arrays["E"]), unit(arrays["T"]), arrays["y"].astype(int)
+        # Text and classes are those of the clean clips, and stand in that file alone.
+        clean = np.load(path.with_name("esc50_laion.npz"), allow_pickle=False)
+        rows = np.load(path, allow_pickle=False)["E"]
+        return unit(rows), unit(clean["T"]), clean["y"].astype(int)
     from safetensors.numpy import load_file
 
     return unit(load_file(path)["embedding"]), unit(sounds.text), sounds.truth
