@@ -17,25 +17,33 @@ def scores(N=200, C=6):
     return RNG.uniform(-0.2, 0.5, (N, C))
 
 
-def test_the_formulas():
+@pytest.mark.parametrize(("agreement", "k"), [(None, 0.9), (0.95, 0.95), (0.2, 0.6)])
+def test_the_formulas(agreement, k):
     S, S_0 = scores(), 0.3 * scores()
-    got = confidence(S, S_0, weight=0.8)
+    got = confidence(S, S_0, agreement)
     spread, spread_0 = (np.mean([np.linalg.norm(row - row.mean()) for row in X]) for X in (S, S_0))
-    assert got.temperature == pytest.approx(0.11 * spread)
+    assert got.temperature == pytest.approx(0.08 / k**3 * spread)
     h = got.zero_shot_share
     assert h == pytest.approx(spread / (spread + spread_0))
     rows = np.arange(200)
     order = np.argsort(S, axis=1)
     best, second = ((1 - h) * S[rows, order[:, -k]] + h * S_0[rows, order[:, -k]] for k in (1, 2))
-    low, typical = np.percentile(second, 25), np.median(best)
-    assert got.unknown_threshold == pytest.approx(low + 0.2 * (typical - low))
+    low, typical, high = np.median(second), np.median(best), np.percentile(best, 75)
+    wanted = min(low + (typical - low) / 4, typical - 2 * (high - typical))
+    assert got.unknown_threshold == pytest.approx(wanted)
     np.testing.assert_allclose(conviction(S, S_0, h)[:, 0], best)
     np.testing.assert_allclose(conviction(S, S_0, h, 2), np.stack([second, best], axis=1))
 
 
+def test_where_nothing_was_adapted_nothing_is_unknown():
+    S = scores()
+    assert confidence(S, S).unknown_threshold is None
+    assert confidence(S, S + 0.01).unknown_threshold is not None
+
+
 def test_other_units_and_origins_of_the_scores():
     S, S_0 = scores(), scores()
-    a, b = confidence(S, S_0), confidence(3 * S + 0.7, 3 * S_0 + 0.7)
+    a, b = (confidence(x * S + y, x * S_0 + y) for x, y in ((1, 0), (3, 0.7)))
     assert b.temperature == pytest.approx(3 * a.temperature)
     assert b.zero_shot_share == pytest.approx(a.zero_shot_share)
     assert b.unknown_threshold == pytest.approx(3 * a.unknown_threshold + 0.7)
@@ -51,7 +59,7 @@ def test_without_a_correction_the_conviction_is_the_cosine():
 @pytest.mark.parametrize(("N", "C"), [(1, 2), (1, 50), (2, 2), (300, 2), (5, 1)])
 def test_odd_shapes_give_usable_numbers(N, C):
     S = RNG.uniform(-1, 1, (N, C)).astype(np.float32)
-    temperature, share, threshold = confidence(S, -S, weight=0.5)
+    temperature, share, threshold = confidence(S, -S)
     assert 0 <= share <= 1
     assert 0 < temperature < np.inf
     assert threshold is None if C == 1 else np.isfinite(threshold)

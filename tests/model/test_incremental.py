@@ -112,6 +112,25 @@ def test_a_place_starts_as_zero_shot_and_ends_adapted():
     assert np.mean(adapter.predict(E) == truth) > np.mean(first.predict(E) == truth)
 
 
+def test_partial_fit_corrects_the_shift_before_the_rest():
+    """A place that sounds like one of the classes, heard a few clips at a time."""
+    E, T, truth = problem(1200, 48, 6, noise=1.0)
+    E = unit(E + 0.5 * T[2])
+    model, seen, test = PRISM(), {}, slice(600, None)
+    for at in range(0, 600, 12):
+        model.partial_fit(E[at : at + 12], prototypes=T if at == 0 else None)
+        right = np.mean(model.predict(E[test]) == truth[test])
+        seen[at + 12] = (str(model.verdict_), right, model.verdict_.numbers)
+    before = np.mean(np.argmax(E[test] @ T.T, axis=1) == truth[test])
+    verdict, right, numbers = seen[24]
+    assert verdict == "shrunk"
+    assert numbers["shift_weight"] > 2 * numbers["weight"]
+    assert right > before + 0.02
+    assert seen[600][0] == "adapted"
+    assert seen[600][1] > right
+    np.testing.assert_array_equal(model.adapter_.W, PRISM().fit(E[:600], prototypes=T).adapter_.W)
+
+
 def test_beyond_the_capacity_labels_stay_those_of_the_batch():
     E, T, _ = problem(6000, 32, 5, dtype=np.float32)
     site = Growing(PRISM(), T, capacity=2000)
@@ -146,7 +165,7 @@ def test_with_forgetting_the_answer_follows_a_change_of_place():
             adapter = site.update(new[at : at + 200])
         return np.mean(np.abs(adapter.scores(new) - wanted))
 
-    assert distance(200.0) < 0.7 * distance(None)
+    assert distance(200.0) < 0.9 * distance(None)
 
 
 def test_growth_spares_calibrations():

@@ -9,8 +9,8 @@
         W      <- ABR(E_n, E_tgt)             always from the original rows: no drift
         E_cur  <- normalize([E_n | 1] W)
 
-That is :func:`regressed`. The preset ``default`` repeats a composition from soft assignments instead,
-:func:`composed`; how is in :mod:`prism_audio.geometry.compose`.
+That is :func:`regressed`. The preset ``default`` composes its map instead; how is in
+:mod:`prism_audio.geometry.graded`.
 
 The rows are only ever read, in passes (:mod:`prism_audio.geometry.source`): E_cur, E', E'' and E_tgt
 are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), never arrays.
@@ -18,19 +18,14 @@ are maps with a few numbers for each row (:mod:`prism_audio.geometry.rows`), nev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from prism_audio.geometry import abr, car, ccvd, compose, opca, pct, soft
-from prism_audio.geometry.guard import (
-    NEGLIGIBLE,
-    Verdict,
-    coverage_weight,
-    judge,
-    reliability,
-)
+from prism_audio.geometry import abr, car, ccvd, opca, pct, soft
+from prism_audio.geometry.graded import graded
+from prism_audio.geometry.guard import Verdict
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.rows import (
@@ -48,10 +43,6 @@ UNGUARDED = Verdict("adapted", ("the guard is off",))
 # A batch of at most this many numbers is calibrated in float64 whatever its type: it costs nothing,
 # and few clips are where the eigenvalues at the cut of CCVD lie so close that rounding shows.
 SMALL = 2**19
-# How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
-FIRST = 1.5
-# Softness at which an assignment is as good as a label.
-HARD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -98,24 +89,10 @@ def calibrate(E: Float | RowSource, T: Float, params: Parameters | None = None) 
     if params.rounds == 0:
         return Calibration(abr.identity_map(d), original(source, T).y)
     G = abr.second_moments(source)
-    W, labels, rounds = repeat(source, T, G, params)
-    verdict = UNGUARDED
-    if params.guard:
-        composing = params.compilation == "composition"
-        heard = heard_labels(source, T, G, params) if composing else labels
-        borne_out = None
-        if coverage_weight(heard, len(T)) >= NEGLIGIBLE:
-            borne_out = reliability(source, T, *half_maps(source, T, params))
-        verdict = judge(heard, len(T), borne_out)
-        W = compose.towards_identity(W, verdict.numbers["weight"])
-        labels = folded_labels(source, fold(W, T))
-    return Calibration(W, labels, rounds, verdict)
-
-
-def repeat(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
-    """The rounds of either compilation, for rows with the moments ``G`` = E~^T E~."""
-    found = composed if params.compilation == "composition" else regressed
-    return found(source, T, G, params)
+    if params.compilation == "composition":
+        W, verdict, rounds = graded(source, T, G, params)
+        return Calibration(W, folded_labels(source, fold(W, T)), rounds, verdict)
+    return Calibration(*regressed(source, T, G, params))
 
 
 def regressed(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
@@ -144,75 +121,6 @@ def regressed(source: RowSource, T: Float, G: Float64, params: Parameters) -> Fo
         rounds.append(facts)
     # Labels do not see the last normalisation, so the compiled map gives them without E_cur.
     return Found(W, folded_labels(source, fold(W, T)) if params.abr else E_cur.y, rounds)
-
-
-def composed(source: RowSource, T: Float, G: Float64, params: Parameters) -> Found:
-    """Rounds of composition from soft assignments, which start from those of zero-shot."""
-    W = abr.identity_map(source.shape[1])
-    temperature = params.softness * compose.score_length(fold(W, T), G)
-    if not temperature > 0:  # all classes score alike: there is nothing to tell apart
-        return Found(W, original(source, T).y, [])
-    rounds: list[dict[str, Any]] = []
-    for r in range(1, params.rounds + 1):
-        if r == 1:
-            mixture = compose.find_mixture(source, fold(W, T), FIRST * temperature)
-            shares = mixture.shares
-            doubt = params.prior(len(T), shares.n_c.sum()) ** 2
-            mu_c = mixture.means(min(max(doubt, params.eps), 1.0))
-        else:
-            shares = compose.find_shares(source, fold(W, T), temperature)
-            mu_c = shares.means
-        W, scale, rank = composition(shares, mu_c, T, G, params)
-        heard = int(np.sum(shares.n_c >= 1))
-        rounds.append({"round": r, "valid_classes": heard, "scale": scale, "deflated_rank": rank})
-    return Found(W, folded_labels(source, fold(W, T)), rounds)
-
-
-def plain_map(source: RowSource, T: Float, G: Float64, params: Parameters) -> Float64:
-    """The map of one round from zero-shot, all that the guard looks at.
-
-    Its assignments do not count as mixtures: those make classes that stand out seem more, and silence
-    others.
-    """
-    if params.compilation == "regression":
-        return regressed(source, T, G, replace(params, rounds=1)).W
-    W = abr.identity_map(source.shape[1])
-    temperature = params.softness * compose.score_length(fold(W, T), G)
-    if not temperature > 0:
-        return W
-    shares = compose.find_shares(source, fold(W, T), temperature)
-    return composition(shares, shares.means, T, G, params).W
-
-
-def heard_labels(source: RowSource, T: Float, G: Float64, params: Parameters) -> Labels:
-    """Two labellings (2, N) that tell what classes a batch holds.
-
-    Hard assignments hear too few classes, soft ones too many.
-    """
-    maps = (plain_map(source, T, G, replace(params, softness=h)) for h in (HARD, params.softness))
-    return np.stack([folded_labels(source, fold(W, T)) for W in maps])
-
-
-def half_maps(source: RowSource, T: Float, params: Parameters) -> list[Float64]:
-    """The maps that two halves of a batch give; none of fewer than four clips.
-
-    Every other clip by confidence: the halves are alike, whatever the order of rows and classes, and
-    a clip that came twice is in one of them, else it would bear itself out.
-    """
-    rows = original(source, T)
-    clips, rank = np.unique(rows.kappa.astype(np.float32), return_inverse=True)
-    if len(clips) < 4:
-        return []
-    halves = [source.only(rank % 2 == half) for half in (0, 1)]
-    return [plain_map(half, T, abr.second_moments(half), params) for half in halves]
-
-
-def composition(
-    shares: compose.Shares, mu_c: Float64, T: Float, G: Float64, params: Parameters
-) -> compose.Composition:
-    """:func:`prism_audio.geometry.compose.compose` with the constants of a calibration."""
-    prior = params.prior(len(T), shares.n_c.sum())
-    return compose.compose(shares, mu_c, G, T, rho=params.rho, eps=params.eps, prior=prior)
 
 
 def fold(W: Float64, T: Float) -> Float64:

@@ -1,38 +1,29 @@
 """Compilation by composition: the map as the product of its explicit parts, found in soft rounds.
 
-    r_ic  = softmax_c([e_i | 1] W t_c / (h l)),    W = [I; 0] at first
+    r_ic  = softmax_c([e_i | 1] head / (h l))
     n_c   = sum_i r_ic,    mu_c = sum_i r_ic e_i / n_c,    m = sum_i e_i / N
     S_W   = E^T E - N m m^T - (1 - nu) sum_c n_c (mu_c - m) (mu_c - m)^T
-    G     = (S_W + floor I)^(-1/2), scaled to a mean square of one                (soft deflation)
+    G     = the whitening by S_W + floor I                                        (soft deflation)
     M_n^c = (n_c mu_c + a (m' + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
     R     as in OPCA, with the prior nu, and s = |M_t - mu_t| / |M_n - mu_n|
-    W     = [s G R;  mu_t - s mu_n R], scaled so that its scores, centred over the classes, have the
-            length l of those of zero-shot
+    x     = s (e G - mu_n) R + mu_t                              (the rigid map: text onto clips)
+    p_c   = normalize(lambda_c t_c + (1 - lambda_c) M_x^c),      head_c = <x, p_c>
+    lambda_c = (w / n_c) / (w / n_c + tau^2)
 
 Whitening, rotation, scale and means are known matrices, so their product needs no regression. ABR
-fits (d + 1) d numbers to N rows and, where N is not much larger than d, remembers the batch; the
-composition has little to remember it with, and does better on clips it has not seen.
+fits (d + 1) d numbers to N rows and, where N is not much larger than d, remembers the batch.
 
-A clip counts for every class as far as it may be of it. Hard labels make up their mind in the first
-round, and later ones repeat its mistakes; soft ones change it. They also need nothing of the rows but
-n_c and mu_c: E^T E is the same in all rounds, and a round is one pass over the rows.
+A clip counts for every class as far as it may be of it, so a round needs nothing of the rows but n_c
+and sums: it is one pass. Labels come from the scores, so classes look tighter than they are just where
+the scores tell them apart: as far as the class means are not known, nu = sqrt(C / N), what they differ
+by counts as noise within the classes.
 
-The labels come from the scores, so classes look tighter than they are just where the scores tell them
-apart, and a gain that believes it makes more of that in every round. As far as the class means are not
-known, nu = sqrt(C / N), what they differ by counts as noise within the classes.
+The rigid map turns the text as one figure onto the class means. The mean of n_c clips is off by w / n_c
+a direction, w the variance within classes; the text is off by tau^2, which the classes themselves tell.
+p_c is the posterior mean of the two: the more clips, the less text.
 
-Zero-shot, where the rounds start, is drawn to some classes by the noise: strangers give them a part of
-themselves, and dilute their means until another class takes their own clips and, from then on, their
-name. So the first assignments are softer, and count as what they are, mixtures: in M_n mu_c are not the
-means of the clips but what the clips mix by least squares, as far as nu^2 does not doubt it,
-
-    (nu^2 diag(n) + (1 - nu^2) r^T r) mu = r^T E.
-
-Later ones come from the map itself; taken as mixtures, they would carry it on beyond what was heard.
-
-A class of which the batch holds no clip would be missing in mu_n, mu_t and s, and lose to those that
-are there. It stands where the text puts it: m' and t are the means of the centroids and of the
-prototypes, b is the slope of the centroids on the prototypes. One clip outweighs that. Not in the paper.
+A class of which the batch holds no clip stands where the text puts it: m' and t are the means of the
+centroids and of the prototypes, b is the slope of the centroids on the prototypes. Not in the paper.
 """
 
 from __future__ import annotations
@@ -41,16 +32,24 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.ccvd import within
+from prism_audio.geometry.frame import (
+    Frame,
+    Whitening,
+    whitened_trace,
+    whitening,
+    within_moments,
+)
 from prism_audio.geometry.opca import rotation
-from prism_audio.geometry.products import Float, Float64, add_product, inner, length, product
-from prism_audio.geometry.soft import soft_gain
+from prism_audio.geometry.products import Float, Float64, inner, length, product
+from prism_audio.geometry.soft import relative_error, soft_gain
 from prism_audio.geometry.source import RowSource, ScanResult
 
 # Clips that the text counts for in the centroid of a class.
 TEXT_CLIPS = 0.5
+# Variances below this part of a squared length are none.
+NOTHING = 1e-12
 
 
 class Shares(NamedTuple):
@@ -65,38 +64,48 @@ class Shares(NamedTuple):
         return np.asarray(self.sums / np.where(self.n_c > 0, self.n_c, 1)[:, None])
 
 
-class Mixture(NamedTuple):
-    """Shares, and what classes hold of the same clips: ``common`` (C, C) is r^T r."""
+class Rigid(NamedTuple):
+    """x = s (e G - mu_n) R + mu_t in the frame, with R = I + Z (R_z - I) Z^T."""
 
-    shares: Shares
-    common: Float64
+    frame: Frame
+    white: Whitening
+    mu_n: Float64
+    mu_t: Float64
+    s: float
+    Z: Float64
+    R_z: Float64
 
-    def means(self, doubt: float) -> Float64:
-        """The mu_c (C, d) that the clips mix; those of the shares as far as there is ``doubt``."""
-        n_c, sums = self.shares
-        scale = np.where(n_c > 0, 1 / np.sqrt(np.where(n_c > 0, n_c, 1)), 0)
-        mixing = doubt * np.eye(len(n_c)) + (1 - doubt) * scale[:, None] * self.common * scale
-        found = linalg.solve(mixing, scale[:, None] * sums, assume_a="pos")
-        return np.asarray(scale[:, None] * found)
+    def head(self, P: Float64) -> Float64:
+        """<x, p_c> for every row of ``P`` (C, d) in the frame, as a head (d + 1, C) for rows [e | 1]."""
+        inside = product(P, self.Z)
+        back = P + product(product(inside, self.R_z.T) - inside, self.Z.T)
+        H = self.s * (self.white.stretched(back) * self.white.g).T
+        return self.frame.head(H, product(P, self.mu_t[:, None])[:, 0] - self.s * back @ self.mu_n)
+
+    def matrix(self) -> Float64:
+        """The map itself, (d + 1, d) for rows [e | 1] as they come.
+
+        What lies outside the frame varied in no clip, and gets the largest gain.
+        """
+        Q = self.frame.Q
+        W = product(self.head(np.eye(len(self.mu_n))), Q.T)
+        if Q.shape[1] < len(Q):
+            W[:-1] += self.s * float(self.white.g.max()) * (np.eye(len(Q)) - product(Q, Q.T))
+        return W
 
 
 class Composition(NamedTuple):
-    """The composed map, its scale s, and how many of the d directions its gain takes away."""
+    """The head (d + 1, C), the rigid map beneath it, and how many directions its gain takes away."""
 
-    W: Float64
-    s: float
+    head: Float64
+    rigid: Rigid
     deflated_rank: float
 
 
-def find_shares(source: RowSource, head: Float64, temperature: float) -> Shares:
-    """The shares of the classes under r_ic = softmax_c([e_i | 1] head / temperature)."""
-    return Shares(*source.scan(partial(_shares, head=head / temperature)).sums)
-
-
-def find_mixture(source: RowSource, head: Float64, temperature: float) -> Mixture:
-    """The same shares, with what they have in common."""
-    n_c, sums, common = source.scan(partial(_mixture, head=head / temperature)).sums
-    return Mixture(Shares(n_c, sums), common)
+def find_shares(source: RowSource, heads: list[Float64]) -> list[Shares]:
+    """The shares of the classes under r_ic = softmax_c([e_i | 1] head), one for each head."""
+    sums = source.scan(partial(_shares, heads=heads)).sums
+    return [Shares(*sums[i : i + 2]) for i in range(0, len(sums), 2)]
 
 
 def score_length(head: Float64, second: Float64) -> float:
@@ -110,53 +119,68 @@ def score_length(head: Float64, second: Float64) -> float:
 
 
 def compose(
-    shares: Shares,
-    mu_c: Float64,
-    second: Float64,
-    T: Float,
-    *,
-    rho: float,
-    eps: float,
-    prior: float = 0.0,
-) -> Composition:
-    """The affine map W (d + 1, d) for rows with ``shares`` and moments ``second`` of [e | 1].
+    shares: Shares, frame: Frame, T: Float, *, rho: float, prior: float
+) -> Composition | None:
+    """The head and the map for rows with ``shares`` in ``frame``; ``prior`` is nu.
 
-    ``mu_c`` (C, d) are what is turned onto the prototypes: the means of the classes, or
-    :meth:`Mixture.means`.
-
-    Its scores are as long as those of the identity, so that a mixture of the two means what its
-    weights say. Fewer than two classes that outweigh the text determine no map: the identity. The
-    gain is found in the precision of ``T``, that of the rows.
+    Fewer than two classes that outweigh the text, or equal prototypes, determine none.
     """
-    n_c = shares.n_c
-    M_t = T.astype(np.float64)
+    n_c = np.maximum(shares.n_c, NOTHING)
+    M_t = product(T.astype(np.float64), frame.Q)
     mu_t = M_t.mean(axis=0)
     B = M_t - mu_t
-    identity = np.eye(len(second), len(mu_t))
-    if np.sum(n_c >= TEXT_CLIPS) < 2 or not B.any():
-        return Composition(identity, 1.0, 0.0)
-    gain = find_gain(shares, second, T.dtype, rho=rho, prior=prior)
-    G = np.sqrt(len(gain)) / length(gain) * gain
-    M_n = product(with_text(mu_c, n_c, M_t), G)
+    if np.sum(n_c >= TEXT_CLIPS) < 2 or length(B) < NOTHING:
+        return None
+    deviations = frame.deviations(*shares)
+    white, floor, n = find_whitening(n_c, deviations, frame, rho, prior)
+    M_n = white(with_text(deviations, n_c, M_t))
     mu_n = M_n.mean(axis=0)
     A = M_n - mu_n
     Z, R_z = rotation(A, B, prior)
     # Not clamped as in OPCA: nothing comes after it that could make up for classes left too close,
     # and then <mu_t, t_c> alone would decide.
-    s = float(length(B) / (length(A) + eps))
-    turn = product(R_z - np.eye(len(R_z)), Z.T)
-    W = s * np.vstack([G, -mu_n])
-    add_product(W, product(W, Z), turn)
-    W[-1] += mu_t
-    before, after = (score_length(product(M, M_t.T), second) for M in (identity, W))
-    W *= before / after if after > 0 else 1.0
-    return Composition(W, s, len(gain) - float(np.trace(gain)))
+    s = length(B) / max(length(A), NOTHING)
+    rigid = Rigid(frame, white, mu_n, mu_t, s, Z, R_z)
+    A_x = s * product(product(product(A, Z), R_z), Z.T)
+    scatter = whitened_trace(frame, white, np.sqrt(n_c)[:, None] * deviations)
+    w = s * s * scatter / max(n, 1.0) / frame.d
+    P = posterior(A_x, B, n_c, w, frame.d) + mu_t
+    P /= np.maximum(np.sqrt(np.einsum("cd,cd->c", P, P)), NOTHING)[:, None]
+    taken = len(mu_n) - np.sqrt(floor) * white.trace
+    return Composition(rigid.head(P), rigid, taken)
+
+
+def posterior(A: Float64, B: Float64, n_c: Float64, w: float, d: int) -> Float64:
+    """lambda_c B_c + (1 - lambda_c) A_c: means of clips ``A`` and of text ``B`` (C, k), weighed.
+
+    Both are deviations; ``w`` is the variance of a clip in each of ``d`` directions. tau^2 is how far
+    apart they are beyond what n_c clips explain, over the classes with a clip.
+    """
+    heard = n_c >= 1
+    if heard.sum() < 2:
+        return B
+    apart = np.einsum("cd,cd->c", A - B, A - B)[heard] / d
+    tau_2 = max(float(np.sum(n_c[heard] * apart) - w * heard.sum()) / float(n_c[heard].sum()), 0.0)
+    text = (w / n_c / (w / n_c + tau_2 + NOTHING))[:, None]
+    return np.asarray(text * B + (1 - text) * A)
+
+
+def find_whitening(
+    n_c: Float64, deviations: Float64, frame: Frame, rho: float, prior: float
+) -> tuple[Whitening, float, float]:
+    """G, its floor, and the degrees of freedom of S_W; ``prior`` is nu."""
+    U = np.sqrt(max(1 - prior, 0.0) * n_c)[:, None] * deviations
+    trace, square = within_moments(frame, U)
+    n = float(n_c.sum() - np.sum(n_c >= TEXT_CLIPS))
+    error = relative_error(trace, square, frame.d, n)
+    floor = max(rho * error * trace / frame.d, NOTHING * frame.N)
+    return whitening(frame, U, floor), floor, n
 
 
 def find_gain(
     shares: Shares, second: Float64, dtype: np.dtype, *, rho: float, prior: float
 ) -> Float64:
-    """The soft gain (d, d) of rows with ``shares``, found in ``dtype``; ``prior`` is nu."""
+    """The symmetric gain (d, d) of rows with ``shares``, with the lengths of the whitening."""
     n_c, sums = shares
     m = sums.sum(axis=0) / n_c.sum()
     doubted = m + np.sqrt(max(1 - prior, 0.0)) * (shares.means - m)
@@ -175,17 +199,8 @@ def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
     return np.asarray(share[:, None] * mu_c + (1 - share)[:, None] * (m + b * (T - t)))
 
 
-def _shares(E: Float, *, head: Float64) -> ScanResult:
-    r = _assignments(E, head)
-    return ScanResult(sums=(r.sum(axis=0), product(r.T, E)))
-
-
-def _mixture(E: Float, *, head: Float64) -> ScanResult:
-    r = _assignments(E, head)
-    return ScanResult(sums=(r.sum(axis=0), product(r.T, E), product(r.T, r)))
-
-
-def _assignments(E: Float, head: Float64) -> Float:
+def assignments(E: Float, head: Float64) -> Float:
+    """softmax_c([e_i | 1] head) (n, C), in the type of the rows."""
     S = product(E, head[:-1].astype(E.dtype))
     S += head[-1].astype(E.dtype)
     S -= S.max(axis=1, keepdims=True)
@@ -194,6 +209,9 @@ def _assignments(E: Float, head: Float64) -> Float:
     return S
 
 
-def towards_identity(W: Float64, weight: float) -> Float64:
-    """weight W + (1 - weight) [I; 0]: as much of a correction as the evidence carries."""
-    return np.asarray(weight * W + (1 - weight) * np.eye(*W.shape))
+def _shares(E: Float, *, heads: list[Float64]) -> ScanResult:
+    sums: list[Float] = []
+    for head in heads:
+        r = assignments(E, head)
+        sums += [r.sum(axis=0), product(r.T, E)]
+    return ScanResult(sums=tuple(sums))

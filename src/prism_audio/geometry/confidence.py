@@ -1,27 +1,27 @@
 """Scores that mean something, without labels: a temperature, and a threshold for "unknown".
 
-    temperature  tau = 0.11 l
+    temperature  tau = 0.08 l / k^3
     conviction   kappa = (1 - h) cos_1(y) + h cos_0(y),     h = l / (l + l_0)
-    threshold        = q_2 + w / 4 (m_1 - q_2)
+    threshold        = min(m_2 + (m_1 - m_2) / 4,  m_1 - 2 (q_1 - m_1))
 
 cos_1 are a row's cosines after the correction, cos_0 those of zero-shot, y the answer: the best of
-cos_1. l and l_0 are the lengths of both, centred over the classes (mean over the batch), w the guard's
-weight; over the batch, q_2 is the lower quartile of the conviction of the second best class and m_1 the
-median of that of the best.
+cos_1. l and l_0 are the lengths of both, centred over the classes (mean over the batch). k is how far
+two calibrations that started differently agree (:mod:`prism_audio.geometry.guard`). Over the batch,
+m_1 and q_1 are the median and the upper quartile of the conviction of the best class, and m_2 is the
+median of that of the second best.
 
-*Temperature.* Cosines of one space lie ten times as far apart as those of another, so l is the unit:
-where one class is sure it is the distance to the others, however many they are. In that unit one
-temperature serves lists of 3 to 50 classes and the five spaces that were looked at, clean and in noise,
-before a correction and after. The soft assignments of the composition have their own, a little lower.
+*Temperature.* Cosines of one space lie ten times as far apart as those of another, so l is the unit.
+0.08 is the temperature of the soft assignments. It is too sure where many answers are wrong, and k
+tells where: two calibrations agree on what the clips decide, and differ on what they do not.
 
 *Conviction.* A correction learnt from a batch with many foreign sounds moves those onto the classes
-too, and its cosines then tell less of what is foreign than zero-shot's do. So both have a say in
-whether the answer convinces, each in the unit of its own length. Without a correction it is the cosine.
+too. So cosines before and after both have a say, each in the unit of its own length.
 
-*Threshold.* The second best class is mostly one that is not there, and the best of those that are not:
-what a foreign sound scores. A clip whose best class stays below the lower quartile of that is unknown.
-A correction sets apart what is there from what is not, which leaves room for a quarter of the way up.
-Few known clips are lost so (one to four in a hundred); many foreign ones still pass.
+*Threshold.* The second best class is mostly one that is not there, and the best of those: what a
+foreign sound scores. A clip that stays below a quarter of the way from there to what answers usually
+score is unknown, unless it is no further below the median than twice what the upper quartile is above
+it: the upper half of the answers is of known sounds, and tells how far those scatter. Where nothing
+was adapted there is no threshold.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ import numpy as np
 
 from prism_audio.geometry.products import Float, Float64
 
-UNITS = 0.11
-QUARTILE, STEP = 0.25, 0.25
+UNITS = 0.08
+# A lower agreement tells that the labels are unsure, not how unsure they are.
+LEAST_AGREEMENT = 0.6
+# The agreement of a batch of which it is not known.
+USUAL_AGREEMENT = 0.9
+STEP, QUARTILES = 0.25, 2.0
+# Cosines that differ by less were not changed.
+UNCHANGED = 1e-6
 
 
 class Confidence(NamedTuple):
@@ -46,7 +52,8 @@ class Confidence(NamedTuple):
     zero_shot_share : float
         h, how much of the conviction is zero-shot's.
     unknown_threshold : float, optional
-        Below it the conviction is too low; None with one class, which has no rival.
+        Below it the conviction is too low. None with one class, which has no rival, and where
+        nothing was adapted.
     """
 
     temperature: float
@@ -54,11 +61,20 @@ class Confidence(NamedTuple):
     unknown_threshold: float | None
 
 
-def confidence(scores: Float, zero_shot: Float, weight: float = 1.0) -> Confidence:
+def confidence(scores: Float, zero_shot: Float, agreement: float | None = None) -> Confidence:
     """How to read cosines ``scores`` (N, C) of a corrected batch.
 
-    ``zero_shot`` (N, C) are the cosines of its rows as they came, ``weight`` how much of the
-    correction is used.
+    Parameters
+    ----------
+    scores, zero_shot : (N, C) arrays
+        The cosines of its rows after the correction, and as they came.
+    agreement : float, optional
+        k; None where it is not known.
+
+    Returns
+    -------
+    Confidence
+        Without a threshold where the two are the same: nothing was adapted.
     """
     if scores.shape[1] == 1:
         return Confidence(1.0, 0.0, None)
@@ -66,12 +82,16 @@ def confidence(scores: Float, zero_shot: Float, weight: float = 1.0) -> Confiden
         np.sqrt(scores.shape[1]) * float(S.std(axis=1, dtype=np.float64).mean())
         for S in (scores, zero_shot)
     )
+    k = max(USUAL_AGREEMENT if agreement is None else agreement, LEAST_AGREEMENT)
     # Where all classes score alike every temperature gives the same probabilities.
-    temperature = UNITS * now if now > 0 else 1.0
+    temperature = UNITS / k**3 * now if now > 0 else 1.0
     share = now / (now + then) if now + then > 0 else 0.0
+    if np.allclose(scores, zero_shot, atol=UNCHANGED):
+        return Confidence(float(temperature), share, None)
     second, best = conviction(scores, zero_shot, share, 2).T
-    low, typical = np.quantile(second, QUARTILE), np.median(best)
-    return Confidence(float(temperature), share, float(low + STEP * weight * (typical - low)))
+    m_2, m_1, q_1 = np.median(second), np.median(best), np.quantile(best, 0.75)
+    threshold = min(m_2 + STEP * (m_1 - m_2), m_1 - QUARTILES * (q_1 - m_1))
+    return Confidence(float(temperature), share, float(threshold))
 
 
 def conviction(scores: Float, zero_shot: Float, share: float, best: int = 1) -> Float64:

@@ -1,55 +1,39 @@
 """How much of a correction a batch can carry, decided without labels.
 
-A correction learnt from few clips, or from clips of few of the classes, destroys the classifier for
-everything else. Two questions are put to the batch; their answers lie between 0 and 1.
+    W = (1 - w) [I; -w_1 d] + w W_2,        w = w_1 k^4 N / (N + 2 C)
 
-*Would other clips of this place say the same?* Two halves of the batch are calibrated on their own.
-With x_A, x_B and x_0 the scores that the two maps and zero-shot give the whole batch, centred over the
-classes and of unit length, the correction is x_A - x_0, and
+Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
+spread within classes from some dozens, rotation and class means (with the spread in W_2) from hundreds.
 
-    r = cos(x_A - x_0, x_B - x_0)
+w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
+fits any shift; the shift counts as far as several classes explain the clips better than one cloud.
 
-is the part of it that both halves found: what is only noise of a half the other does not repeat. It is
-known from N / 2 different clips only, so the lower end of its interval counts (Fisher), and the whole
-batch is surer than its halves (Spearman and Brown):
+k: *would other assumptions say the same?* W_2 comes from rounds that start with every class equally
+often. Other rounds start from what the mixture of the shift has heard. k is Cohen's kappa between
+their labels, agreement beyond chance. Where all classes are heard the two meet. Where a few are heard
+the first spread them over the whole list and the second do not; and a class that attracts everything
+misleads neither, because neither starts from zero-shot. The fourth power: a label must be right under
+both starts, for the clip and for the classes it is told from, and at k = 0.84 half is left.
 
-    r_low        = tanh(artanh(r) - 3 / sqrt(N / 2 - 3)),      reliability = 2 r_low / (1 + r_low)
-
-The best estimate of a quantity measured with some reliability keeps that part of what was measured.
-
-*Does it speak for all classes?* What both halves agree on may still hold only for the classes heard.
-
-    coverage     v = exp(mean of H(counts) + (K - 1) / (2 N)) / C        weight v^8 / (v^8 + 0.65^8)
-
-over two labellings of the N clips, in which K classes occur; the second term is the Miller-Madow
-correction for few clips. One round with hard assignments gives the first: where noise draws zero-shot
-to a few classes it hears too few. One with soft assignments gives the second: where few classes are
-there it spreads them, and hears too many. A batch must hold more than half of the classes before it may
-speak for all; where it holds so few that nothing would be left of any correction, the halves are not
-asked.
-
-The product w mixes the map with the identity, W <- w W + (1 - w) [I; 0]: with the first clips it is
-zero-shot, and it grows from there.
+N / (N + 2 C): class means of n clips are off by 1 / n of the spread within a class, and the text is
+worth some two clips of every class. N counts independent clips (:mod:`prism_audio.geometry.repeats`).
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from prism_audio.geometry.products import Float, Float64, product
-from prism_audio.geometry.source import RowSource, ScanResult
-from prism_audio.geometry.sphere import Labels, row_norms
+from prism_audio.geometry.products import Float64
+from prism_audio.geometry.shift import Shift
+from prism_audio.geometry.sphere import Labels
 
-COVERAGE_HALF, COVERAGE_POWER = 0.65, 8.0
-# Below this a correction is none; from that on more of it would change few labels.
-NEGLIGIBLE, MOST = 0.02, 0.7
-# Standard errors that the reliability is lowered by.
-DEVIATIONS = 3.0
-# Squared difference of unit scores below which two maps are the same.
-ROUNDING = 1e-9
+# Clips of every class that the text is worth where rotation and class means are found.
+TEXT_WORTH = 2.0
+AGREEMENT_POWER = 4
+# Below this a part of the correction is none; from that on more of it would change few labels.
+NEGLIGIBLE, MOST = 0.02, 0.4
 
 
 class Verdict(str):
@@ -75,103 +59,71 @@ class Verdict(str):
         return str(self), self.reasons, self.numbers
 
 
-def reliability(source: RowSource, T: Float, *maps: Float64) -> float:
-    """The part of a correction that is surely no chance of the batch: 0 without two maps.
+def agreement(y: Labels, other: Labels, C: int) -> float:
+    """Cohen's kappa between two labellings (N,) with C classes: 1 if equal, 0 by chance or below."""
+    same = float(np.mean(y == other))
+    shares: list[Float64] = [np.bincount(x, minlength=C) / len(x) for x in (y, other)]
+    chance = float(shares[0] @ shares[1])
+    return max((same - chance) / (1 - chance), 0.0) if chance < 1 else 0.0
 
-    ``maps`` are the two (d + 1, d) maps, ``source`` the whole batch, ``T`` (C, d) the prototypes.
+
+def carried(clips: float, C: int, weight: float, kappa: float) -> float:
+    """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
+    return weight * kappa**AGREEMENT_POWER * clips / (clips + TEXT_WORTH * C)
+
+
+def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float) -> Verdict:
+    """The verdict on ``N`` rows worth ``clips`` independent ones.
+
+    Parameters
+    ----------
+    N, clips, C : numbers
+        Rows, what they are worth, and classes.
+    shift : Shift or None
+        The shift of the place; None where none could be looked for.
+    kappa : float
+        How far two calibrations that started differently agree.
+
+    Returns
+    -------
+    Verdict
+        ``numbers`` holds ``shift_weight`` (w_1) and ``weight`` (w), what the map is mixed with.
     """
-    if len(maps) < 2:
-        return 0.0
-    text = T.T.astype(np.float64)
-    heads = [product(W, text) for W in (np.eye(*maps[0].shape), *maps)]
-    heads = [head - head.mean(axis=1, keepdims=True) for head in heads]
-    (lengths,), (inner,) = source.scan(partial(_score_products, heads=heads))
-    norms = np.sqrt(np.diag(inner))
-    if not norms.all():
-        return 0.0
-    x = inner / np.outer(norms, norms)
-    a, b = 2 - 2 * x[0, 1], 2 - 2 * x[0, 2]  # squared lengths of the two corrections
-    both = 1 + x[1, 2] - x[0, 1] - x[0, 2]
-    if min(a, b) < ROUNDING:
-        return 0.0
-    # A clip that came twice is one clip.
-    clips = len(np.unique(lengths.astype(np.float32)))
-    r = lower_end(float(both / np.sqrt(a * b)), clips / 2)
-    return 2 * r / (1 + r)
-
-
-def _score_products(E: Float, *, heads: list[Float64]) -> ScanResult:
-    """Inner products (3, 3) between the scores that three heads give a block; lengths of the first."""
-    scores = [product(E, head[:-1].astype(E.dtype)) + head[-1] for head in heads]
-    S = np.stack([x.ravel() for x in scores])
-    return ScanResult((row_norms(scores[0]),), (product(S, S.T),))
-
-
-def lower_end(r: float, n: float) -> float:
-    """The lower end of the interval of a correlation ``r`` from ``n`` samples, not below 0."""
-    if n <= 3:
-        return 0.0
-    error = 1 / np.sqrt(n - 3)
-    # An r of one would stay one, however few the samples.
-    r = min(r, 1 - error**2 / 2)
-    return float(max(np.tanh(np.arctanh(r) - DEVIATIONS * error), 0.0))
-
-
-def hill(x: float, half: float, power: float) -> float:
-    """x^power / (x^power + half^power): 0 at 0, one half at ``half``, 1 far above it."""
-    return float(x**power / (x**power + half**power))
-
-
-def effective_classes(y: Labels, C: int) -> float:
-    """exp of the entropy of the class counts: C for even counts, 1 for a single class.
-
-    Of several labellings (k, N) the mean entropy counts.
-    """
-    entropies = []
-    for labels in np.atleast_2d(y):
-        share: Float64 = np.bincount(labels, minlength=C) / len(labels)
-        share = share[share > 0]
-        entropies.append(-np.sum(share * np.log(share)) + (len(share) - 1) / (2 * len(labels)))
-    return float(min(np.exp(np.mean(entropies)), C))
-
-
-def coverage_weight(y: Labels, C: int) -> float:
-    """How far a batch with labels ``y``, (N,) or (k, N), may speak for all C classes, 0 to 1."""
-    return hill(effective_classes(y, C) / C, COVERAGE_HALF, COVERAGE_POWER)
-
-
-def judge(y: Labels, C: int, reliability: float | None) -> Verdict:
-    """The verdict on a batch with labels ``y``, (N,) or (k, N), and how much of the map may be used.
-
-    Without a ``reliability`` the batch covers too few classes to ask for one.
-    """
-    clips = y.shape[-1]
-    effective, by_coverage = effective_classes(y, C), coverage_weight(y, C)
-    numbers = {
-        "clips": clips,
-        "classes": C,
-        "clips_per_class": clips / C,
-        "effective_classes": effective,
-        "weight_by_coverage": by_coverage,
-    }
-    heard = f"the batch sounds like about {effective:.0f} of the {C} classes"
-    if reliability is None:
-        return Verdict("zero-shot", (heard,), numbers | {"weight": 0.0})
-    weight = reliability * by_coverage
-    numbers |= {"reliability": reliability, "weight": weight}
-    borne_out = (
-        f"{clips} clips for {C} classes: two halves bear out {100 * reliability:.0f} % of the "
-        "correction"
+    numbers: dict[str, Any] = {"clips": N, "independent_clips": clips, "classes": C}
+    numbers |= {"clips_per_class": N / C, "shift_weight": 0.0, "weight": 0.0}
+    counted = f"{N} clips for {C} classes"
+    if clips < 0.9 * N:
+        counted += f", worth {clips:.0f} because many are alike"
+    if shift is None:
+        return Verdict("zero-shot", (f"{counted}: too little to tell classes apart",), numbers)
+    effective = float(np.exp(-np.sum(shift.shares * np.log(shift.shares))))
+    w = carried(clips, C, shift.weight, kappa)
+    w = 0.0 if w < NEGLIGIBLE else w
+    numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
+    numbers |= {"effective_classes": effective, "agreement": kappa}
+    if shift.weight < NEGLIGIBLE:
+        reason = "nothing in them says that they are of several classes"
+        return Verdict("zero-shot", (f"{counted}: {reason}",), numbers)
+    numbers |= {"shift_weight": float(shift.weight), "weight": float(w)}
+    heard = f"they sound like about {effective:.0f} of the {C} classes"
+    if w >= MOST:
+        whole = f"shift, spread and class means of the place are corrected, to {100 * w:.0f} %"
+        return Verdict("adapted", (f"{counted}; {heard}", whole), numbers)
+    part = f"the shift of the place is corrected, to {100 * shift.weight:.0f} %"
+    rest = f"of the rest {100 * w:.0f} % is used"
+    return Verdict(
+        "shrunk", (f"{counted}; {heard}", part, rest, _wanted(clips, C, shift, kappa)), numbers
     )
-    if weight >= MOST:
-        return Verdict("adapted", (borne_out, heard), numbers)
-    # Whichever holds it back; where neither does alone, both together do.
-    low = [reliability < MOST, by_coverage < MOST]
-    reasons = [
-        reason
-        for reason, is_low in zip((borne_out, heard), low, strict=True)
-        if is_low or not any(low)
-    ]
-    if weight < NEGLIGIBLE:
-        return Verdict("zero-shot", tuple(reasons), numbers | {"weight": 0.0})
-    return Verdict("shrunk", (f"{100 * weight:.0f} % of the correction", *reasons), numbers)
+
+
+def _wanted(clips: float, C: int, shift: Shift, kappa: float) -> str:
+    """What would allow the whole correction."""
+    apart = f"two calibrations that started differently agree to {100 * kappa:.0f} %"
+    for times in (1.5, 2, 3, 4, 6, 8, 12, 16):
+        more = clips * times
+        # Evidence grows with the clips, its cost with their logarithm.
+        cost = C / 2 * float(np.log(more))
+        weight = max(1 - cost / (times * shift.evidence), 0.0)
+        if carried(more, C, weight, kappa) >= MOST:
+            return f"about {more - clips:.2g} more clips would allow the rest".replace("e+0", "e")
+    return f"{apart}: clips of classes that were not heard yet would allow the rest"

@@ -35,7 +35,7 @@ class Parameters:
         found, and a composition doubts the class means wholly; 0 is the paper's.
     softness : float
         h, temperature of the soft assignments of the composition, in lengths of the scores centred
-        over the classes; half as much again in the first round.
+        over the classes; half as much again where they start.
     opca, pct, abr, car : bool
         Whether the component takes part. Without ABR the rounds hand on their targets and the matrix
         is compiled once, at the end.
@@ -47,7 +47,7 @@ class Parameters:
         Whether every round ends in ABR, or composes the map of its parts. The composition has the
         soft deflation and a rotation; the gates and switches of the other components are not for it.
     guard : bool
-        Whether the map is shrunk to the identity as far as the batch cannot carry it.
+        Whether a composed map is used only as far as the batch carries it.
     """
 
     rounds: int = 3
@@ -108,6 +108,10 @@ class Parameters:
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
+        if self.guard and self.compilation != "composition":
+            raise ValueError(
+                "guard=True is of no use to a regression; set compilation='composition'"
+            )
         if self.compilation == "composition":
             for name, only in (
                 ("opca", True),

@@ -26,8 +26,12 @@ from prism_audio.geometry.source import InMemory
 
 def standard_error(S_W: Float, n: float) -> float:
     """sqrt(delta) for the scatter of rows with ``n`` degrees of freedom."""
-    square, trace = inner(S_W, S_W), float(np.trace(S_W))
-    dispersion = square - trace**2 / len(S_W)
+    return relative_error(float(np.trace(S_W)), inner(S_W, S_W), len(S_W), n)
+
+
+def relative_error(trace: float, square: float, d: int, n: float) -> float:
+    """sqrt(delta) from tr(S_W), tr(S_W^2), the width ``d`` and ``n`` degrees of freedom; at most 1."""
+    dispersion = square - trace**2 / d
     if n * dispersion <= square + trace**2:
         return 1.0
     return float(np.sqrt((square + trace**2) / (n * dispersion)))

@@ -305,11 +305,13 @@ def _reading(adapter: Adapter, source: RowSource, verdict: Verdict) -> dict[str,
     """How the scores of an adapter are to be read, from the rows that it was calibrated on."""
     if not source.shape[0]:
         return {}
-    rows, weight = pick(source, READ_ROWS), verdict.numbers.get("weight", 1.0)
+    rows, agreement = pick(source, READ_ROWS), verdict.numbers.get("agreement")
     # By the products of the calibration: NumPy's threads would hold up those of the next one.
     zero_shot = product(rows, adapter.prototypes.T)
     scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
-    return confidence(scores, zero_shot, weight)._asdict()
+    if verdict == "zero-shot":  # what two calibrations of such a batch agree on tells nothing
+        agreement = None
+    return confidence(scores, zero_shot, agreement)._asdict()
 
 
 def _calibrate(source: RowSource, T: Float, params: Parameters, preset: str) -> Calibration:

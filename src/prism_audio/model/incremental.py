@@ -10,7 +10,8 @@ sample of everything that came. Which clips are held depends on the seed and the
 the chunks they came in.
 
 The ordinary calibration runs on the clips held. While all are, the result is that of one batch; and
-because that is guarded, a place starts as zero-shot with its first clip and improves from there.
+because that is graded, a place starts as zero-shot with its first clip, its shift is corrected from a
+dozen on, and the rest as more arrive.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Growing:
         Clips held at most. Beyond that the sample, not everything, is calibrated on.
     memory : float, optional
         Forgetting, for a place that changes: after so many clips one is forgotten with probability
-        1 - 1/e. About as many are held, and the guard wants some 14 for every class.
+        1 - 1/e. About as many are held; the whole correction wants some twenty for every class.
     growth : float
         Calibrate anew only when the clips since the last time exceed this fraction of those held.
         With 0 every update does, and the adapter is always that of all clips held.

@@ -1,0 +1,119 @@
+"""The calibration of ``default``: a correction as large as its evidence, part by part.
+
+    d, w_1, pi   <- the shift of the place, and what was heard          (shift.py)
+    head_a       <- rounds of composition that start from what was heard (compose.py)
+    head_b, W_2  <- rounds that start with all classes equally often     (balance.py, compose.py)
+    w            <- how far the two agree, and how many clips there are  (guard.py)
+    W            =  (1 - w) [I; -w_1 d] + w W_2
+
+W_2 is the smallest change of the rigid map with W_2 T^T = head_b, in which every class has its own
+prototype: W_2 = W_r + (head_b - W_r T^T) (T T^T)^-1 T.
+
+Both kinds of rounds share the moments of the rows, one eigendecomposition and every pass.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from prism_audio.geometry import compose, guard
+from prism_audio.geometry.abr import identity_map
+from prism_audio.geometry.balance import balanced_head
+from prism_audio.geometry.frame import Frame, find_frame, thin_frame
+from prism_audio.geometry.parameters import Parameters
+from prism_audio.geometry.products import Float, Float64, product
+from prism_audio.geometry.repeats import COMPARED, independent_clips
+from prism_audio.geometry.shift import find_shift
+from prism_audio.geometry.source import RowSource, ScanResult, pick
+from prism_audio.geometry.sphere import Labels, assign_folded
+
+# How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
+FIRST = 1.5
+# Rows that the shift and the biases of the start are found on: four or C numbers need no more.
+SAMPLE = 16_384
+# Directions of the prototypes weaker than this (in squares, of the strongest) are not told apart.
+TEXT_RANK = 1e-6
+
+
+class Graded(NamedTuple):
+    """The map W (d + 1, d), the verdict on it, and what the rounds saw."""
+
+    W: Float64
+    verdict: guard.Verdict
+    rounds: list[dict[str, Any]]
+
+
+def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> Graded:
+    """The map of rows with the moments ``second`` of [e | 1] and prototypes ``T`` (C, d)."""
+    (N, d), C = source.shape, len(T)
+    rows = pick(source, SAMPLE)
+    compared = rows if len(rows) <= COMPARED else pick(source, COMPARED)
+    clips = independent_clips(compared, N)
+    first = FIRST * params.softness
+    shift = find_shift(rows, T, first, clips)
+    W_1 = identity_map(d)
+    if shift is None:
+        return Graded(W_1, guard.judge(N, clips, C, None, 0.0), [])
+    heads = [shift.head, balanced_head(rows, T, first)]
+    small = len(rows) == N and d > N + C
+    frame = thin_frame(rows, T) if small else find_frame(second, T.dtype)
+    prior = params.prior(C, clips)
+    found, rounds, labels = repeat(source, T, second, frame, heads, prior, params)
+    kappa = guard.agreement(*labels, C)
+    verdict = guard.judge(N, clips, C, shift, kappa)
+    if not params.guard:
+        verdict = guard.Verdict("adapted", ("the guard is off",))
+    w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
+    W_1[-1] = -w_1 * shift.vector
+    if found is None or w == 0:
+        return Graded(W_1, verdict, rounds)
+    return Graded((1 - w) * W_1 + w * whole_map(found, T, second), verdict, rounds)
+
+
+def repeat(
+    source: RowSource,
+    T: Float,
+    second: Float64,
+    frame: Frame,
+    heads: list[Float64],
+    prior: float,
+    params: Parameters,
+) -> tuple[compose.Composition | None, list[dict[str, Any]], tuple[Labels, Labels]]:
+    """Rounds of composition from two starts: the last one of the second, and the labels of both."""
+    rounds: list[dict[str, Any]] = []
+    made: compose.Composition | None = None
+    for number in range(1, params.rounds + 1):
+        shares = compose.find_shares(source, heads)
+        for start, held in enumerate(shares):
+            made = compose.compose(held, frame, T, rho=params.rho, prior=prior)
+            if made is not None:
+                unit = compose.score_length(made.head, second)
+                heads[start] = made.head / (params.softness * unit) if unit > 0 else made.head
+        if made is None:
+            break
+        heard = int(np.sum(shares[-1].n_c >= 1))
+        facts = {"round": number, "valid_classes": heard, "scale": made.rigid.s}
+        rounds.append(facts | {"deflated_rank": made.deflated_rank})
+    y_a, y_b = source.scan(partial(_labels, heads=heads)).rows
+    return made, rounds, (y_a, y_b)
+
+
+def whole_map(made: compose.Composition, T: Float, second: Float64) -> Float64:
+    """W_2 with W_2 T^T = head, scaled so that its scores are as long as those of zero-shot."""
+    text = T.astype(np.float64)
+    W = made.rigid.matrix()
+    values, vectors = linalg.eigh(product(text, text.T), check_finite=False)
+    known = values > TEXT_RANK * values[-1]
+    missing = product(made.head - product(W, text.T), vectors[:, known])
+    W += product(missing / values[known], product(vectors[:, known].T, text))
+    before = compose.score_length(np.vstack([text.T, np.zeros(len(text))]), second)
+    after = compose.score_length(product(W, text.T), second)
+    return W * (before / after) if after > 0 else W
+
+
+def _labels(E: Float, *, heads: list[Float64]) -> ScanResult:
+    return ScanResult(tuple(assign_folded(E, head) for head in heads))

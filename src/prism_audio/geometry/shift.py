@@ -1,0 +1,166 @@
+"""The shift of a place: what it adds to every clip, found together with what was heard.
+
+    z_i  = d + b t_y + noise of variance sigma^2,      y ~ pi       (a mixture with text for its means)
+
+z_i are the rows, and t_c the prototypes less their mean, in the C - 1 directions in which prototypes
+differ: all that a zero-shot score depends on. The noise of a place adds the same vector d to every
+row, and so a constant to every class score. The mean score alone cannot tell such a constant from a
+class that is heard often; the mixture can, because it has the shares pi of the classes beside d.
+
+Expectation and maximisation, from scores less their mean over the rows:
+
+    r_ic   proportional to pi_c exp(-|z_i - d - b t_c|^2 / (2 sigma^2))
+    pi_c   = (n_c + 1) / (N + C),      n_c = sum_i r_ic
+    b      = sum_i <z_i - d, sum_c r_ic t_c> / sum_c n_c |t_c|^2
+    d      = d_0 + v / (v + sigma^2 / N) (mean_i (z_i - b sum_c r_ic t_c) - d_0)
+
+d_0 is the place at which the mixture answers as zero-shot does. The mean of N clips is off by
+sigma^2 / N, and v is how far shifts go beyond that, by the same clips: few clips shift little.
+
+One class alone also fits, with any shift. So the shift counts as far as the clips speak for classes:
+with L the log-likelihood by which the mixture beats one cloud, round or drawn out in one direction
+(whichever is likelier by the criterion of Schwarz), and C the parameters that it has more,
+
+    w = 1 - (C / 2) log N / L,    at least 0
+
+Not in the paper.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from prism_audio.geometry.products import Float, Float64, inner, product
+
+ITERATIONS = 30
+# Singular values of the prototypes below this part of the largest are no direction of their own.
+RANK_TOLERANCE = 1e-6
+# Below this many clips a mean says nothing.
+FEWEST = 4
+# Rows that differ in one direction only, to this part, are no cloud.
+FLAT = 1e-9
+
+
+class Shift(NamedTuple):
+    """What a place adds to every clip, and what was heard there.
+
+    Attributes
+    ----------
+    vector : (d,) array
+        The shift, to be taken off every row; zero-shot is vector = 0.
+    weight : float
+        w, how far the clips speak for it, 0 to 1.
+    head : (d + 1, C) array
+        Logits of the mixture, log r_ic up to a constant of the row.
+    shares : (C,) array
+        pi, how much of the batch each class is.
+    evidence, cost : float
+        L, and (C / 2) log N.
+    """
+
+    vector: Float64
+    weight: float
+    head: Float64
+    shares: Float64
+    evidence: float
+    cost: float
+
+
+def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | None:
+    """The shift of a place from unit rows ``rows`` (N, d) and unit prototypes ``T`` (C, d).
+
+    Parameters
+    ----------
+    rows, T : arrays
+        The clips and the text.
+    softness : float
+        Temperature of the first assignments, in lengths of the centred scores.
+    clips : float
+        How many independent clips the rows are worth, at most N.
+
+    Returns
+    -------
+    Shift or None
+        None where there is nothing to tell apart: one class, equal prototypes, or hardly a clip.
+    """
+    text = T.astype(np.float64)
+    B = text - text.mean(axis=0)
+    _, size, Vt = linalg.svd(B, full_matrices=False, check_finite=False)
+    V = Vt[size > RANK_TOLERANCE * max(size[0], RANK_TOLERANCE)].T
+    t, z = product(B, V), product(rows.astype(np.float64), V)
+    N, q = z.shape
+    total = float(((z - z.mean(axis=0)) ** 2).sum()) / N
+    if q == 0 or clips < FEWEST or total <= 1e-12:
+        return None
+    square = np.einsum("cq,cq->c", t, t)
+    d_0 = -0.5 * linalg.lstsq(t, square - square.mean(), check_finite=False)[0]
+    d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
+    evidence, cost = L, len(T) / 2 * float(np.log(clips))
+    weight = max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
+    lin = product(V, t.T) * (b / variance)
+    constant = np.log(shares) - (b * product(t, d[:, None])[:, 0] + b * b / 2 * square) / variance
+    vector = product(V, (d - prior)[:, None])[:, 0]
+    return Shift(vector, weight, np.vstack([lin, constant]), shares, evidence, cost)
+
+
+def _fit(
+    z: Float64, t: Float64, d_0: Float64, softness: float, clips: float
+) -> tuple[Float64, float, float, Float64, Float64, float]:
+    """d, b, sigma^2, b d_0, pi and L of the mixture for rows ``z`` (N, q) and text ``t`` (C, q)."""
+    (N, q), C = z.shape, len(t)
+    worth, m, square = clips / N, z.mean(axis=0), np.einsum("cq,cq->c", t, t)
+    scores = product(z - m, t.T)
+    unit = np.sqrt(inner(scores, scores) / N)
+    r = _softmax(scores / (softness * unit))[0]
+    spread, d, b = float(((z - m) ** 2).sum()) / (N * q), m, 0.0
+    for _ in range(ITERATIONS):
+        n = r.sum(axis=0)
+        shares = (worth * n + 1) / (clips + C)
+        towards = product(r, t)
+        b = max(inner(z - d, towards) / float(n @ square), 1e-6)
+        found, prior = m - b * towards.mean(axis=0), b * d_0
+        variance = max(float(_distances(z - found, t, square, b, r)) / (N * q), 1e-9 * spread)
+        beyond = max(float(((found - prior) ** 2).sum()) / q - variance / clips, 0.0)
+        d = prior + beyond / (beyond + variance / clips) * (found - prior)
+        logits = product(z - d, t.T) * (b / variance)
+        logits += np.log(shares) - b * b / 2 * square / variance
+        r, top = _softmax(logits)
+    # Both models have the constant of their own variance; the one cloud has spread exactly q.
+    own = np.einsum("iq,iq->i", z - d, z - d) / (2 * variance)
+    L = worth * (float(np.sum(top - own)) - N * q / 2 * float(np.log(variance / spread) - 1))
+    if beyond > 0:  # what the shift itself costs under its prior
+        L -= float(((d - prior) ** 2).sum()) / (2 * beyond)
+    return d, b, variance, prior, shares, L - drawn_out(z - m, clips)
+
+
+def drawn_out(x: Float64, clips: float) -> float:
+    """How much likelier one long direction makes centred rows ``x`` (N, q) than a round cloud.
+
+    Less what its q parameters cost with so many ``clips``; not below 0.
+    """
+    N, q = x.shape
+    if q < 2:
+        return 0.0
+    total = inner(x, x) / N
+    values = linalg.eigvalsh(product(x.T, x) / N, subset_by_index=(q - 1, q - 1))
+    longest, rest = float(values[0]), (total - float(values[0])) / (q - 1)
+    if rest <= FLAT * total:
+        return 0.0
+    gain = q * np.log(total / q) - np.log(longest) - (q - 1) * np.log(rest)
+    return max(float(clips * gain - q * np.log(clips)) / 2, 0.0)
+
+
+def _distances(x: Float64, t: Float64, square: Float64, b: float, r: Float64) -> float:
+    """sum_ic r_ic |x_i - b t_c|^2 for r with rows that sum to one."""
+    return inner(x, x) - 2 * b * inner(x, product(r, t)) + b * b * float(r.sum(axis=0) @ square)
+
+
+def _softmax(logits: Float64) -> tuple[Float64, Float64]:
+    """softmax over the columns, and the logarithm of what it divides by."""
+    top = logits.max(axis=1, keepdims=True)
+    r = np.exp(logits - top)
+    total = r.sum(axis=1, keepdims=True)
+    return r / total, (top + np.log(total))[:, 0]

@@ -1,0 +1,140 @@
+"""The graded calibration: what it is made of, and that it serves clips few and many."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from prism_audio import PRISM
+from prism_audio.geometry import compose, graded, guard
+from prism_audio.geometry.abr import second_moments
+from prism_audio.geometry.balance import balanced_head
+from prism_audio.geometry.calibrate import calibrate
+from prism_audio.geometry.frame import find_frame
+from prism_audio.geometry.repeats import independent_clips
+from prism_audio.geometry.shift import find_shift
+from prism_audio.geometry.source import InMemory
+from prism_audio.model.presets import PRESETS
+from tests.helpers.problems import problem, unit
+
+DEFAULT = PRESETS["default"]
+FIRST = graded.FIRST * DEFAULT.softness
+
+
+def by_hand(E, T):
+    """Every part on its own, the rounds one start after the other."""
+    C, second = len(T), second_moments(InMemory(E))
+    clips = independent_clips(E, len(E))
+    shift, frame = find_shift(E, T, FIRST, clips), find_frame(second, E.dtype)
+    ends = []
+    for head in (shift.head, balanced_head(E, T, FIRST)):
+        for _ in range(DEFAULT.rounds):
+            S = E @ head[:-1] + head[-1]
+            R = np.exp(S - S.max(axis=1, keepdims=True))
+            R /= R.sum(axis=1, keepdims=True)
+            shares = compose.Shares(R.sum(axis=0), R.T @ E)
+            made = compose.compose(shares, frame, T, rho=2.0, prior=np.sqrt(C / clips))
+            unit_length = compose.score_length(made.head, second)
+            head = made.head / (DEFAULT.softness * unit_length)
+        ends.append((made, np.argmax(E @ head[:-1] + head[-1], axis=1)))
+    (_, y_a), (made, y_b) = ends
+    w = guard.carried(clips, C, shift.weight, guard.agreement(y_a, y_b, C))
+    W_1 = np.eye(E.shape[1] + 1, E.shape[1])
+    W_1[-1] = -shift.weight * shift.vector
+    return (1 - w) * W_1 + w * graded.whole_map(made, T, second), w
+
+
+@pytest.mark.parametrize("shape", [(300, 24, 6), (80, 64, 5), (60, 96, 4), (900, 32, 10)], ids=str)
+def test_the_map_is_mixed_of_shift_and_composition(shape):
+    E, T, _ = problem(*shape)
+    W, w = by_hand(E, T)
+    got = calibrate(E, T, DEFAULT)
+    assert got.verdict.numbers["weight"] == pytest.approx(w, abs=1e-9)
+    np.testing.assert_allclose(got.W, W, atol=1e-7)
+    np.testing.assert_array_equal(got.labels, np.argmax((E @ W[:-1] + W[-1]) @ T.T, axis=1))
+
+
+@pytest.mark.parametrize("C", [3, 10, 30])
+def test_the_whole_map_has_the_scores_of_its_head(C):
+    E, T, truth = problem(400, 24, C)
+    second, R = second_moments(InMemory(E)), np.eye(C)[truth]
+    shares = compose.Shares(R.sum(axis=0), R.T @ E)
+    made = compose.compose(shares, find_frame(second, E.dtype), T, rho=2.0, prior=0.2)
+    W = graded.whole_map(made, T, second)
+    lengths = [compose.score_length(X, second) for X in (np.eye(25, 24) @ T.T, W @ T.T)]
+    assert lengths[0] == pytest.approx(lengths[1])
+    if C <= 24:  # more prototypes than directions cannot each have a score of their own
+        ratio = (W @ T.T) / made.head
+        np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
+
+
+def test_prototypes_that_are_the_same_get_the_same_scores():
+    E, T, _ = problem(300, 24, 5)
+    T = np.vstack([T, T[:1]])
+    model = PRISM().fit(E, prototypes=T)
+    S = model.decision_function(E)
+    np.testing.assert_allclose(S[:, 0], S[:, 5], atol=1e-6)
+    assert np.isfinite(model.adapter_.W).all()
+
+
+def right(model, E, y):
+    return np.mean(model.predict(E) == y)
+
+
+def test_it_improves_from_the_first_dozen_clips_on():
+    gains = []
+    for seed in range(6):
+        E, T, y = problem(2000, 48, 6, seed=seed, noise=1.0)
+        E = unit(E + 0.5 * T[seed % 6])  # a place that sounds like one of the classes
+        before = np.mean(np.argmax(E[1000:] @ T.T, axis=1) == y[1000:])
+        models = [PRISM().fit(E[:n], prototypes=T) for n in (16, 64, 1000)]
+        gains.append([right(model, E[1000:], y[1000:]) - before for model in models])
+    some, more, most = np.mean(gains, axis=0)
+    assert 0.02 < some < more < most
+
+
+@pytest.mark.parametrize("a", [0.2, 0.4, 0.8])
+def test_a_class_bias_costs_nothing(a):
+    E, T, y = problem(1200, 48, 8, noise=0.5)
+    biased = unit(E + a * T[3])
+    plain, moved = (PRISM().fit(X[:600], prototypes=T) for X in (E, biased))
+    assert right(moved, biased[600:], y[600:]) > right(plain, E[600:], y[600:]) - 0.03
+
+
+@pytest.mark.parametrize("N", [16, 60])
+def test_a_batch_of_one_class_keeps_its_class(N):
+    E, T, y = problem(3000, 48, 8, noise=0.5)
+    for c in range(8):
+        batch = E[y == c][:N]
+        before = np.mean(np.argmax(batch @ T.T, axis=1) == c)
+        model = PRISM().fit(batch, prototypes=T)
+        assert np.mean(model.labels_ == c) >= before - 0.02
+
+
+def test_order_of_rows_and_classes_and_a_turn_of_the_space_do_not_matter():
+    E, T, _ = problem(300, 24, 5)
+    labels = calibrate(E, T, DEFAULT).labels
+    rows, classes = np.random.default_rng(0).permutation(300), np.array([3, 1, 4, 0, 2])
+    Q = ortho_group.rvs(24, random_state=0)
+    np.testing.assert_array_equal(calibrate(E[rows], T, DEFAULT).labels, labels[rows])
+    np.testing.assert_array_equal(classes[calibrate(E, T[classes], DEFAULT).labels], labels)
+    np.testing.assert_array_equal(calibrate(unit(E @ Q), unit(T @ Q), DEFAULT).labels, labels)
+
+
+def test_it_remembers_less_of_the_batch_than_regression():
+    """The reason for composing: clips of the same place that it has not seen are labelled as well."""
+    found = []
+    for seed in range(4):
+        E, T, truth = problem(1500, 96, 6, seed=seed)
+        E = unit(E + np.random.default_rng(seed).standard_normal(E.shape) / np.sqrt(96))
+        for compilation in ("composition", "regression"):
+            params = replace(DEFAULT, guard=False, compilation=compilation)
+            W = calibrate(E[:120], T, params).W
+            hit = ((E @ W[:-1] + W[-1]) @ T.T).argmax(axis=1) == truth
+            found.append([np.mean(hit[:120]), np.mean(hit[120:])])
+    (batch, unseen), (batch_r, unseen_r) = np.reshape(found, (4, 2, 2)).mean(axis=0)
+    assert unseen > unseen_r + 0.02
+    assert batch - unseen < batch_r - unseen_r
