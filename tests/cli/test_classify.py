@@ -129,7 +129,7 @@ def test_threshold_and_top(prism: Prism, site: Path, tmp_path: Path) -> None:
         "classify", tmp_path / "in", "-a", site, "--threshold", 0.92, "--top", 2, "-o", out
     )
     assert done.returncode == 0
-    assert "1 clips are unknown" in done.stdout
+    assert "1 clip unknown" in done.stdout
     clear, unsure = rows_of(out)
     assert (clear["label"], unsure["label"]) == ("tone 2", "unknown")
     assert float(unsure["score"]) < 0.92 <= float(clear["score"])

@@ -84,7 +84,7 @@ def test_bad_recordings_are_told_of(site, street: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.wav").write_bytes(b"RIFF....WAVE")
     with pytest.raises(AudioError, match=r"broken\.wav"):
         prism.classify(tmp_path, site, encoder=BandEncoder())
-    with pytest.warns(UserWarning, match=r"1 recordings could not be read.*broken\.wav"):
+    with pytest.warns(UserWarning, match=r"1 recording could not be read.*broken\.wav"):
         table = prism.classify(
             [tmp_path / "broken.wav", street / "00.wav"], site, encoder=BandEncoder()
         )

@@ -200,6 +200,7 @@ def _print(
 ) -> None:
     from prism_audio.cli.console import printable, say
     from prism_audio.cli.text_tables import number, show_table
+    from prism_audio.io.text import counted
     from prism_audio.labelling.classify import summarise
 
     # A folder that was typed need not be read again in every line.
@@ -251,8 +252,8 @@ def _print(
         numbers=("zero-shot", "now"),
     )
     say("")
-    share = f"{summary.changed} of {summary.rows} labels changed"
-    unsure = f"; {summary.unknown} {what}s are unknown" if summary.unknown else ""
+    share = f"{summary.changed} of {counted(summary.rows, 'label')} changed"
+    unsure = f"; {counted(summary.unknown, what)} unknown" if summary.unknown else ""
     say(share + unsure)
     say(f"verdict: {verdict_of(adapter)}")
     for reason in adapter.facts.reasons:

@@ -74,6 +74,7 @@ def _with_pairs(
     from prism_audio.cli.pictures import check_picture, draw_shift
     from prism_audio.encoders.registry import DEFAULT, load_encoder
     from prism_audio.errors import InputError
+    from prism_audio.io.text import counted
     from prism_audio.labelling.batch import kind_of
     from prism_audio.model.diagnose import pair_rows, shift_of
 
@@ -100,7 +101,7 @@ def _with_pairs(
     else:
         show_shift(shift)
     if alone := len(before) + len(after) - 2 * shift.pairs:
-        note(f"left out: {alone} clips of which the other side has no version")
+        note(f"left out: {counted(alone, 'clip')} without a version on the other side")
     if picture:
         note(f"wrote {printable(picture)}")
     end(failures)

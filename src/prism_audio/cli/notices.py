@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from prism_audio.cli.console import note, printable, say
+from prism_audio.io.text import counted
 from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.listener import Listener, Notice, Switched, WindowAnswer
 
@@ -92,8 +93,8 @@ class Teller:
         """What it came to."""
         listener = self.listener
         say(
-            f"heard {listener.seconds:.1f} s in {listener.answers} windows, "
-            f"{self.events.total()} events; {cpu:.2f} s of one core, "
+            f"heard {listener.seconds:.1f} s in {counted(listener.answers, 'window')}, "
+            f"{counted(self.events.total(), 'event')}; {cpu:.2f} s of one core, "
             f"{_ratio(listener.seconds, cpu):.0f}x real time"
         )
         for label, count in self.events.most_common():

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from prism_audio.audio.capture import sound_blocks
 from prism_audio.errors import AudioError
+from prism_audio.io.text import counted
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import AnyPath, Batch
 from prism_audio.labelling.calibration import calibrate_place, estimator
@@ -166,7 +167,8 @@ def _heard(batch: Batch) -> Batch:
     """The batch, if it has a row; a warning for what could not be read."""
     if batch.failures:
         file, reason = batch.failures[0]
-        message = f"{len(batch.failures)} recordings could not be read; the first: {file}: {reason}"
+        count = counted(len(batch.failures), "recording")
+        message = f"{count} could not be read; the first: {file}: {reason}"
         if not len(batch):
             raise AudioError(message)
         warnings.warn(message, stacklevel=3)

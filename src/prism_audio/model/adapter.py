@@ -27,6 +27,7 @@ from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, row_norms, unit_rows
 from prism_audio.io.arrays import as_matrix, as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.text import counted
 from prism_audio.io.types import AnyTensor, Float
 from prism_audio.model import card
 from prism_audio.model.adapter_file import payload_of, read_card, read_file
@@ -207,7 +208,7 @@ class Adapter:
             ("place", facts.place),
             ("verdict", facts.verdict),
             ("because", "; ".join(facts.reasons)),
-            ("calibrated on", "" if facts.N is None else f"{facts.N} clips"),
+            ("calibrated on", "" if facts.N is None else counted(facts.N, "clip")),
             ("date", facts.date),
             ("encoder", _named(self.encoder, self.encoder_fingerprint)),
             ("prompts", _named(self.prompts, self.prompts_fingerprint)),
