@@ -20,9 +20,10 @@ from tests.helpers.service import calibrate, clip, clips, form
 
 def adapter(seed: int = 0, encoder: type[BandEncoder] = BandEncoder) -> Adapter:
     rng = np.random.default_rng(seed)
+    prototypes = rng.standard_normal((2, 16)).astype(np.float32)
     return Adapter(
         rng.standard_normal((17, 16)).astype(np.float32),
-        rng.standard_normal((2, 16)).astype(np.float32),
+        prototypes / np.linalg.norm(prototypes, axis=1, keepdims=True),
         ("a", "b"),
         encoder=encoder.id,
         encoder_fingerprint=encoder.fingerprint,
