@@ -32,6 +32,8 @@ ENVIRONMENT = {
     "RAY_BACKEND_LOG_LEVEL": "fatal",
     "RAY_DATA_LOG_LEVEL": "CRITICAL",
     "RAY_raylet_start_wait_time_s": "120",
+    "RAY_agent_register_timeout_ms": "120000",
+    "RAY_worker_register_timeout_seconds": "120",
 }
 # Ray starts these even where nobody asked for them: the dashboard's server, the autoscaler, and what
 # prints the logs of workers.
