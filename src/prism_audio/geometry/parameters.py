@@ -110,7 +110,8 @@ class Parameters:
                 raise ValueError(f"{name}={getattr(self, name)!r}; wanted one of {allowed}")
         if self.guard and self.compilation != "composition":
             raise ValueError(
-                "guard=True is of no use to a regression; set compilation='composition'"
+                "guard=True is of no use to a regression; set guard=False, or "
+                "compilation='composition'"
             )
         if self.compilation == "composition":
             for name, only in (
@@ -122,6 +123,6 @@ class Parameters:
                 if getattr(self, name) != only:
                     raise ValueError(
                         f"{name}={getattr(self, name)!r} is of no use to the composition; set "
-                        "compilation='regression' too"
+                        "compilation='regression' and guard=False too"
                     )
         return self

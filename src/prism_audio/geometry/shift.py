@@ -18,8 +18,9 @@ d_0 is the place at which the mixture answers as zero-shot does. The mean of N c
 sigma^2 / N, and v is how far shifts go beyond that, by the same clips: few clips shift little.
 
 One class alone also fits, with any shift. So the shift counts as far as the clips speak for classes:
-with L the log-likelihood by which the mixture beats one cloud, round or drawn out in one direction
-(whichever is likelier by the criterion of Schwarz), and C the parameters that it has more,
+with L the log-likelihood by which the mixture beats one cloud, and C the parameters that it has more.
+The noise of either may be round or drawn out in one direction, whichever the criterion of Schwarz
+prefers.
 
     w = 1 - (C / 2) log N / L,    at least 0
 
@@ -133,7 +134,9 @@ def _fit(
     L = worth * (float(np.sum(top - own)) - N * q / 2 * float(np.log(variance / spread) - 1))
     if beyond > 0:  # what the shift itself costs under its prior
         L -= float(((d - prior) ** 2).sum()) / (2 * beyond)
-    return d, b, variance, prior, shares, L - drawn_out(z - m, clips)
+    rest = z - d - b * product(r, t)
+    L += drawn_out(rest - rest.mean(axis=0), clips) - drawn_out(z - m, clips)
+    return d, b, variance, prior, shares, L
 
 
 def drawn_out(x: Float64, clips: float) -> float:

@@ -47,8 +47,9 @@ def estimator(preset: str = "default", car: bool = False) -> PRISM:
         raise InputError(f"preset {preset!r} is unknown; choose one of {', '.join(PRESETS)}")
     if not car:
         return PRISM(preset)
-    # CAR acts on the targets of the regression, of which a composed map has none.
-    return PRISM(preset, car=True, compilation="regression", rounds=PRESETS["paper"].rounds)
+    # CAR acts on the targets of the regression, of which a composed map has none; nor has it a guard.
+    rounds = PRESETS["paper"].rounds
+    return PRISM(preset, car=True, compilation="regression", rounds=rounds, guard=False)
 
 
 def calibrate_place(
