@@ -199,7 +199,7 @@ def _print(
     out: Path | None,
 ) -> None:
     from prism_audio.cli.console import printable, say
-    from prism_audio.cli.text_tables import number, show_table
+    from prism_audio.cli.text_tables import number, show_table, show_text
     from prism_audio.io.text import counted
     from prism_audio.labelling.classify import summarise
 
@@ -257,7 +257,7 @@ def _print(
     say(share + unsure)
     say(f"verdict: {verdict_of(adapter)}")
     for reason in adapter.facts.reasons:
-        say(f"  {reason}")
+        show_text(f"  {reason}")
 
 
 def verdict_of(adapter: Adapter) -> str:
