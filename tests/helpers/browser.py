@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +85,12 @@ def rows(page: Page) -> dict[str, str]:
         " [...item.querySelectorAll('.tag')].at(-1)?.textContent ?? ''])"
     )
     return dict(texts)
+
+
+def eventually(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait up to ten seconds until a condition of the page holds."""
+    for _ in range(100):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    assert holds()

@@ -25,7 +25,7 @@ from prism_audio.labelling.calibration import calibrate_place
 from prism_audio.model.vocabulary import Vocabulary
 from tests.cli.conftest import Prism
 from tests.helpers.bands import LABELS, BandEncoder, recordings, tone, write
-from tests.helpers.browser import calibrate, drop, rows, settled
+from tests.helpers.browser import calibrate, drop, eventually, rows, settled
 from tests.helpers.processes import Served
 
 
@@ -108,13 +108,13 @@ def test_timeline_shows_what_changes_within_a_recording(page: Page, tmp_path: Pa
 def test_labels_take_effect(page: Page, folder: Path) -> None:
     drop(page, [folder])
     settled(page, 48)
-    assert "tone 7" in rows(page).values()
+    eventually(page, lambda: "tone 7" in rows(page).values())
     page.get_by_label("What to listen for").fill("tone 2\ntone 12, tone 12")
     expect(page.locator("#labels-state")).to_have_text("2 labels in use")
-    assert set(rows(page).values()) == {"tone 2", "tone 12"}
+    eventually(page, lambda: set(rows(page).values()) == {"tone 2", "tone 12"})
     page.get_by_role("button", name="Use the site's own").click()
     expect(page.locator("#labels-state")).to_have_text("3 labels, the site's own")
-    assert "tone 7" in rows(page).values()
+    eventually(page, lambda: "tone 7" in rows(page).values())
 
 
 def test_another_site_is_chosen(page: Page, folder: Path, served: Served) -> None:

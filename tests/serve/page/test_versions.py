@@ -11,7 +11,7 @@ pytest.importorskip("playwright", reason="needs the package playwright")
 from playwright.sync_api import Page, expect
 
 from tests.helpers.bands import recordings, tone, write
-from tests.helpers.browser import calibrate, drop, rows, settled
+from tests.helpers.browser import calibrate, drop, eventually, rows, settled
 
 
 def bodies(page: Page) -> list[str]:
@@ -79,11 +79,11 @@ def test_a_calibration_is_undone(page: Page, folder: Path, tmp_path: Path) -> No
     page.get_by_role("button", name="Remove all").click()
     drop(page, [folder])
     settled(page, 48)
-    assert rows(page) == corrected
+    eventually(page, lambda: rows(page) == corrected)
     page.get_by_role("button", name="Use zero-shot").click()
     expect(page.locator("#site-verdict")).to_have_text("not calibrated")
     settled(page, 48)
-    assert rows(page) == before
+    eventually(page, lambda: rows(page) == before)
 
 
 def test_a_site_is_renamed_saved_uploaded_and_deleted(
