@@ -10,10 +10,9 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -22,24 +21,20 @@ from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
-from prism_audio.model.facts import Facts
+from prism_audio.model.history import (
+    History,
+    is_weaker,
+    iso_date,
+    rounded_weight,
+    verdict_of,
+)
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.site_schemas import (
-    EncoderSummary,
-    SiteHistory,
-    SiteSummary,
-    SiteVersion,
-    Verdict,
-)
+from prism_audio.serve.site_schemas import EncoderSummary, SiteSummary, Verdict
 from prism_audio.serve.site_store import SiteStore, file_bytes
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST = 200
-# From the weakest to the strongest.
-VERDICTS: tuple[Verdict, ...] = ("none", "zero-shot", "shrunk", "adapted")
-# A correction that has lost more than this share of its weight is weaker.
-LOSS = 0.1
 
 Origin = Literal["start", "calibration", "upload"]
 
@@ -54,13 +49,13 @@ class Site:
         Its name in requests.
     adapter : Adapter
         What labels its sounds.
-    history : SiteHistory
+    history : History
         Its versions; version 0 is plain zero-shot.
     """
 
     name: str
     adapter: Adapter
-    history: SiteHistory = field(default_factory=SiteHistory)
+    history: History = field(default_factory=History)
 
     @cached_property
     def labeller(self) -> Labeller:
@@ -76,8 +71,7 @@ class Site:
     @property
     def verdict(self) -> Verdict:
         """The verdict of its calibration; ``none`` where there was none."""
-        verdict = self.adapter.facts.verdict
-        return next((known for known in VERDICTS if known == verdict), "none")
+        return cast(Verdict, verdict_of(self.adapter))
 
     def summary(self, encoder: Encoder) -> SiteSummary:
         """The site as clients see it."""
@@ -94,20 +88,12 @@ class Site:
             labels=list(self.adapter.labels),
             verdict=self.verdict,
             reasons=list(facts.reasons),
-            weight=_weight(facts),
+            weight=rounded_weight(facts),
             clips=facts.N,
-            date=_iso(facts.date),
+            date=iso_date(facts),
             version=self.history.in_use,
             previous=self.history.previous,
         )
-
-    def is_weaker_than(self, other: Site) -> bool:
-        """Whether this correction is weaker than another: by its verdict, or by its weight."""
-        mine, theirs = VERDICTS.index(self.verdict), VERDICTS.index(other.verdict)
-        if mine != theirs:
-            return mine < theirs
-        weights = _weight(self.adapter.facts), _weight(other.adapter.facts)
-        return None not in weights and weights[0] < (1 - LOSS) * weights[1]  # type: ignore[operator]
 
 
 class Sites:
@@ -175,14 +161,14 @@ class Sites:
         self.check_room(site.name)
         with self._writing:
             present = self._sites.get(site.name)
-            history = present.history if present else SiteHistory()
+            history = present.history if present else History()
             if present and present.calibrated and not history.versions:
-                history = self._keep(present, history, "start")
+                history = self._store.add(present.name, history, present.adapter, "start")
                 history = self._store.use(
                     present.name, history, history.versions[-1].version, present.adapter
                 )
-            history = self._keep(site, history, origin)
-            if present and site.is_weaker_than(present) and not take_weaker:
+            history = self._store.add(site.name, history, site.adapter, origin)
+            if present and not take_weaker and is_weaker(site.adapter, present.adapter):
                 self._switch(replace(present, history=history))
             else:
                 version = history.versions[-1].version
@@ -248,19 +234,6 @@ class Sites:
             self._store.remove(name)
             self._forget(name)
 
-    def _keep(self, site: Site, history: SiteHistory, origin: Origin) -> SiteHistory:
-        facts = site.adapter.facts
-        version = SiteVersion(
-            version=max((v.version for v in history.versions), default=0) + 1,
-            origin=origin,
-            labels=list(site.adapter.labels),
-            verdict=site.verdict,
-            weight=_weight(facts),
-            clips=facts.N,
-            date=_iso(facts.date) or datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        return self._store.add(site.name, history, site.adapter, version)
-
     def _version(self, site: Site, version: int) -> Adapter:
         if version not in (known.version for known in site.history.versions):
             raise ApiError(404, "unknown_version", f"{site.name!r} has no version {version}")
@@ -308,15 +281,3 @@ def name_of(path: Path) -> str:
     """A name for the site in an adapter's file."""
     name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")[:64]
     return name or "site"
-
-
-def _weight(facts: Facts) -> float | None:
-    return None if facts.weight is None else round(facts.weight, 4)
-
-
-def _iso(date: str) -> str | None:
-    try:
-        when = datetime.strptime(date, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return when.isoformat()
