@@ -85,6 +85,11 @@ class YamNet:
         return np.concatenate(list(self._helpers.map(self._scores, slices)))
 
     @cached_property
+    def silence(self) -> Float32:
+        """Scores (521,) of digital silence."""
+        return self._scores(np.zeros((1, SAMPLES), np.float32))[0]
+
+    @cached_property
     def _parts(self) -> tuple[bytes, bytes]:
         return _cut(self._model)
 
