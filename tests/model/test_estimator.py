@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -37,7 +38,7 @@ class WithPrototypes(PRISM):
 
 def prototypes_for(X):
     try:
-        d = np.asarray(X).shape[1]
+        d = (X if issparse(X) else np.asarray(X)).shape[1]
     except (IndexError, ValueError):
         d = 3
     return np.random.default_rng(0).standard_normal((3, d))
