@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 
 from fastapi import FastAPI, Request
 from starlette.responses import Response
@@ -84,7 +85,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def get_history(site: parameters.SitePath) -> SiteHistory:
         """What a site was calibrated to before, when and on how much; the last ten are kept."""
-        return service.sites[site].history
+        return SiteHistory.model_validate(asdict(service.sites[site].history))
 
     @app.post(
         "/v1/sites/{site}/use",

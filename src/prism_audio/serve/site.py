@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.history import History, iso_date, rounded_weight, verdict_of
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.site_schemas import EncoderSummary, SiteHistory, SiteSummary, Verdict
+from prism_audio.serve.site_schemas import EncoderSummary, SiteSummary, Verdict
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-# From the weakest to the strongest.
-VERDICTS: tuple[Verdict, ...] = ("none", "zero-shot", "shrunk", "adapted")
-# A correction that has lost more than this share of its weight is weaker.
-LOSS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +30,13 @@ class Site:
         Its name in requests.
     adapter : Adapter
         What labels its sounds.
-    history : SiteHistory
+    history : History
         Its versions; version 0 is plain zero-shot.
     """
 
     name: str
     adapter: Adapter
-    history: SiteHistory = field(default_factory=SiteHistory)
+    history: History = field(default_factory=History)
 
     @cached_property
     def labeller(self) -> Labeller:
@@ -55,28 +52,12 @@ class Site:
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict of its calibration; ``none`` where there was none."""
-        verdict = self.adapter.facts.verdict
-        return next((known for known in VERDICTS if known == verdict), "none")
+        return cast(Verdict, verdict_of(self.adapter))
 
     @cached_property
     def adapted(self) -> bool:
         """Whether a correction takes part in its answers."""
         return self.verdict in ("adapted", "shrunk")
-
-    @property
-    def weight(self) -> float | None:
-        """How much of the correction is used, 0 to 1; None where that is not known."""
-        weight = self.adapter.facts.weight
-        return None if weight is None else round(weight, 4)
-
-    @property
-    def date(self) -> str | None:
-        """When it was calibrated, in ISO 8601; None where that is not known."""
-        try:
-            when = datetime.strptime(self.adapter.facts.date, "%Y-%m-%d %H:%M UTC")
-        except ValueError:
-            return None
-        return when.replace(tzinfo=UTC).isoformat()
 
     def summary(self, encoder: Encoder) -> SiteSummary:
         """The site as clients see it."""
@@ -93,21 +74,12 @@ class Site:
             labels=list(self.adapter.labels),
             verdict=self.verdict,
             reasons=list(facts.reasons),
-            weight=self.weight,
+            weight=rounded_weight(facts),
             clips=facts.N,
-            date=self.date,
+            date=iso_date(facts),
             version=self.history.in_use,
             previous=self.history.previous,
         )
-
-    def is_weaker_than(self, other: Site) -> bool:
-        """Whether this correction is weaker than another: by its verdict, or by its weight."""
-        mine, theirs = VERDICTS.index(self.verdict), VERDICTS.index(other.verdict)
-        if mine != theirs:
-            return mine < theirs
-        if self.weight is None or other.weight is None:
-            return False
-        return self.weight < (1 - LOSS) * other.weight
 
 
 def check_name(name: str) -> None:

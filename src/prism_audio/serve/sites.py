@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -16,10 +15,10 @@ from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.history import History, is_weaker
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.site import Site, check_name
-from prism_audio.serve.site_schemas import SiteHistory, SiteVersion
 from prism_audio.serve.site_store import SiteStore, file_bytes
 
 MOST = 200
@@ -79,14 +78,14 @@ class Sites(dict[str, Site]):
         self.check_room(site.name)
         with self._writing:
             present = self.get(site.name)
-            history = present.history if present else SiteHistory()
+            history = present.history if present else History()
             if present and present.calibrated and not history.versions:
-                history = self._keep(present, history, "start")
+                history = self._store.add(present.name, history, present.adapter, "start")
                 history = self._store.use(
                     present.name, history, history.versions[-1].version, present.adapter
                 )
-            history = self._keep(site, history, origin)
-            if present and site.is_weaker_than(present) and not take_weaker:
+            history = self._store.add(site.name, history, site.adapter, origin)
+            if present and not take_weaker and is_weaker(site.adapter, present.adapter):
                 self[site.name] = replace(present, history=history)
             else:
                 version = history.versions[-1].version
@@ -150,18 +149,6 @@ class Sites(dict[str, Site]):
                 )
             self._store.remove(name)
             self._forget(name)
-
-    def _keep(self, site: Site, history: SiteHistory, origin: Origin) -> SiteHistory:
-        version = SiteVersion(
-            version=max((v.version for v in history.versions), default=0) + 1,
-            origin=origin,
-            labels=list(site.adapter.labels),
-            verdict=site.verdict,
-            weight=site.weight,
-            clips=site.adapter.facts.N,
-            date=site.date or datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        return self._store.add(site.name, history, site.adapter, version)
 
     def _version(self, site: Site, version: int) -> Adapter:
         if version not in (known.version for known in site.history.versions):
