@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
-from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
+from prism_audio.io.atomic import atomic_folder
 from prism_audio.model.adapter import Adapter
 
 _KIND = "sentence_transformers.models."
@@ -28,25 +25,12 @@ _KIND = "sentence_transformers.models."
 
 def write_modules(adapter: Adapter, folder: str | os.PathLike[str]) -> None:
     """Write the folder, whole or not at all; one that is there already must be empty."""
-    target = Path(folder)
-    try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise PrismError(f"cannot write {target}: it exists; name a new folder or remove it")
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    try:
+    with atomic_folder(folder) as made:
         for name, content in _files(adapter).items():
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_bytes(content)
         for name in ("0_Normalize", "2_Normalize"):
             (made / name).mkdir()
-        made.chmod(0o755)
-        made.replace(target)
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _files(adapter: Adapter) -> dict[str, bytes]:

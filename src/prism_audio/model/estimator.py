@@ -204,8 +204,8 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         ``prototypes`` and ``labels`` are taken from the first call. The result is that of one ``fit``
         on everything, as long as ``incremental.CAPACITY`` rows hold it; then on a uniform
-        sample. For another capacity, or a place that changes, see
-        ``incremental.Growing``. A ``fit`` keeps no rows: what is added after it starts
+        sample. For another capacity, or a place that changes, ``fit`` on the rows of an
+        ``incremental.Reservoir``. A ``fit`` keeps no rows: what is added after it starts
         anew, with prototypes.
         """
         if hasattr(self, "reservoir_"):
