@@ -60,8 +60,8 @@ class ClapBase(ABC):
         if not np.isfinite(windows).all():
             raise InputError("the windows hold NaN or infinite samples")
         rows = self._audio_rows(windows)
-        sounding = windows.any(axis=1)
-        return rows if sounding.all() else np.where(sounding[:, None], rows, np.float32(0))
+        sounding = np.any(windows, axis=1, keepdims=True)
+        return rows if sounding.all() else np.where(sounding, rows, np.float32(0))
 
     def pool(self, features: Float32, weights: Float32) -> Float32:
         """The mean direction (d,) of unit rows, each counting by its seconds of real sound.

@@ -87,7 +87,8 @@ class YamNet:
     @cached_property
     def silence(self) -> Float32:
         """Scores (521,) of digital silence."""
-        return self._scores(np.zeros((1, SAMPLES), np.float32))[0]
+        (row,) = self._scores(np.zeros((1, SAMPLES), np.float32))
+        return np.asarray(row)
 
     @cached_property
     def _parts(self) -> tuple[bytes, bytes]:
