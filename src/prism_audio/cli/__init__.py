@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "calibrate",
     "inspect",
     "listen",
+    "history",
     "evaluate",
     "pick",
     "check",

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from prism_audio.errors import InputError
-from prism_audio.geometry.confidence import probabilities
 from prism_audio.geometry.sphere import Labels, unit_rows
 from prism_audio.io.arrays import as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.types import Float
@@ -158,7 +157,8 @@ class Labeller:
         reported = (y < self._labels).tolist()
         sure: list[float | None] = [None] * n
         if self._temperature is not None:
-            sure = probabilities(S, self._temperature)[each, y].tolist()
+            away = (S - S[each, y][:, None]).astype(np.float64) / self._temperature
+            sure = (1 / np.exp(away).sum(axis=1)).tolist()  # the softmax of the best class
         return [
             Answer(
                 label=self._label(best[0], convinced[i]),

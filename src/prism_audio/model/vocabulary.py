@@ -52,7 +52,7 @@ class Vocabulary:
         background: Sequence[str] = (),
     ) -> Vocabulary:
         """The labels and the background words, put into prompts and embedded."""
-        from prism_audio.encoders.prompts import prototypes
+        from prism_audio.encoders.text_cache import cached_prototypes
 
         twice = sorted({*labels} & {*background})
         if twice:
@@ -60,7 +60,7 @@ class Vocabulary:
         names = (*labels, *background)
         return cls(
             names,
-            prototypes(encoder, names, prompts),
+            cached_prototypes(encoder, names, prompts),
             encoder.id,
             encoder.fingerprint,
             prompts.name,
