@@ -47,7 +47,7 @@ def main() -> None:
     for condition in CONDITIONS:
         E, T, y = load_condition(sounds, condition)
         adapter = PRISM().fit(E, prototypes=T, labels=[str(c) for c in range(len(T))]).adapter_
-        population = survey(E, adapter)
+        population = survey([E], adapter)
         for n in SIZES:
             for name, row in simulate(population, y, n, given.campaigns).items():
                 cells = " | ".join(f"{100 * value:.1f}" for value in row)

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.encoders.prompts import clean_label
+from prism_audio.errors import InputError
 from prism_audio.evaluation import sampling
 from prism_audio.evaluation.clip_scores import Interval
-from prism_audio.evaluation.population import Population
+from prism_audio.evaluation.population import OTHER, Population, survey
 from prism_audio.evaluation.sampling import Difference, Sample
 from prism_audio.geometry.sphere import Labels
 from prism_audio.io.types import Float64
+from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.labelling.labeller import BACKGROUND, UNKNOWN
+from prism_audio.labelling.sheet import OTHER as NONE_OF_THEM
+from prism_audio.labelling.sheet import class_of, read_sheet
+from prism_audio.model.adapter import Adapter
+from prism_audio.store.store import Store
+
+# What a person may write of a clip that is none of the classes.
+NONE = (NONE_OF_THEM, UNKNOWN, BACKGROUND)
 
 
 class LabelPrecision(NamedTuple):
@@ -146,3 +158,40 @@ class Campaign:
         threshold, reached = limit or (None, None)
         listened = len(sample.right)
         return LabelPrecision(label, int(reported.sum()), listened, value, threshold, reached)
+
+
+def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]:
+    """The campaign of a sheet, and whether the sheet says how its clips were picked.
+
+    Without that it is taken as a simple random sample. The probabilities of a sheet are for all of its
+    clips; where a part of them was listened to, that part is taken as drawn at random from them.
+    """
+    about = store.settings
+    refuse_other_encoder(adapter, about.fingerprint, about.encoder, "the adapter")
+    sheet = read_sheet(labels)
+    heard = [row for row in sheet if row.label]
+    if not heard:
+        raise InputError(f"{labels} has no label yet; fill in its column 'label'")
+    places = {
+        (path, f"{start:.2f}"): i
+        for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True))
+    }
+    rows = [places.get((row.file, f"{row.start or 0:.2f}")) for row in heard]
+    if None in rows:
+        lost = heard[rows.index(None)]
+        raise InputError(
+            f"{labels} names {lost.file} from {lost.start or 0} s, which {store.path} does not hold; "
+            "give the store that the clips were picked from"
+        )
+    if len(set(rows)) < len(rows):
+        raise InputError(f"{labels} has two lines for one clip; keep one of them")
+    names = {clean_label(name): i for i, name in enumerate(adapter.labels)}
+    most = len(adapter.labels) - (adapter.facts.background or 0)
+    truth = [OTHER if row.label in NONE else class_of(row.label, names) for row in heard]
+    known = all(row.probability for row in sheet)
+    part = len(heard) / len(sheet)
+    inclusion = np.array([part * (row.probability or 0) for row in heard])
+    if not known:
+        inclusion = np.full(len(heard), len(heard) / len(store))
+    y = np.array([c if c < most else OTHER for c in truth], dtype=np.intp)
+    return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), y, inclusion), known
