@@ -53,7 +53,7 @@ class Vocabulary:
         background: Sequence[str] = (),
     ) -> Vocabulary:
         """The labels and the background words, put into prompts and embedded."""
-        from prism_audio.encoders.prompts import prototypes
+        from prism_audio.encoders.text_cache import cached_prototypes
 
         twice = sorted({*labels} & {*background})
         if twice:
@@ -62,7 +62,7 @@ class Vocabulary:
         refuse_too_large(0, encoder.dim, len(names))
         return cls(
             names,
-            prototypes(encoder, names, prompts),
+            cached_prototypes(encoder, names, prompts),
             encoder.id,
             encoder.fingerprint,
             prompts.name,
