@@ -14,6 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DISTRIBUTIONS = {
     "ai_edge_litert": "ai-edge-litert",
     "huggingface_hub": "huggingface-hub",
+    "paho": "paho-mqtt",
     "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
     "sklearn": "scikit-learn",

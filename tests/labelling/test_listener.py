@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.events import LabelledWindow, events
 from prism_audio.labelling.labeller import UNKNOWN
 from prism_audio.labelling.listener import Listener, Pace, Switched, WindowAnswer
-from prism_audio.model.facts import Facts
 from prism_audio.model.vocabulary import Vocabulary
 from tests.helpers.bands import LABELS, RATE, BandEncoder, OtherEncoder, tone
 
@@ -160,13 +158,6 @@ def test_drift_is_noticed_and_its_end_too(encoder, adapter) -> None:
     # Nothing but one class is no other place.
     told = Listener(encoder, adapter, pace).hear(blocks(np.concatenate(usual[::3] * 6)))
     assert not [notice for notice in told if isinstance(notice, Drifted)]
-
-
-def test_damaged_facts_are_told(encoder, adapter) -> None:
-    surroundings = replace(adapter.facts.surroundings, centres="AAAA")
-    damaged = replace(adapter, facts=Facts(surroundings=surroundings))
-    with pytest.raises(AdapterError, match="calibrate again"):
-        Listener(encoder, damaged, Pace.fit(encoder))
 
 
 def test_other_encoder_is_refused(adapter) -> None:

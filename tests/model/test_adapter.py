@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import struct
@@ -15,6 +16,7 @@ from prism_audio import PRISM, Adapter, PrismError
 from prism_audio.errors import AdapterError, PrismWarning
 from prism_audio.geometry.guard import Verdict
 from prism_audio.io.safe_tensors import dump
+from prism_audio.model.facts import Surroundings
 from tests.helpers.problems import problem
 
 
@@ -215,6 +217,53 @@ def test_facts_of_a_wrong_type_are_refused(saved, tmp_path, name, value):
     card["facts"][name] = value
     with pytest.raises(AdapterError, match=f"facts.{name}"):
         Adapter.load(rewritten(saved, tmp_path, card=json.dumps(card)))
+
+
+@pytest.fixture
+def known(fitted, tmp_path):
+    """An adapter that knows how the rows of two of its classes lay."""
+    rows = np.full((3, 32), 0.125, np.float16)
+    near = Surroundings(spread=0.5, classes=(1, 3), centres=rows)
+    adapter = replace(fitted[0], facts=replace(fitted[0].facts, surroundings=near))
+    return adapter.save(tmp_path / "known.safetensors")
+
+
+def test_centres_are_a_tensor_and_those_of_older_files_are_read(known, tmp_path):
+    got = Adapter.load(known).facts.surroundings
+    assert got.centres.dtype == np.float16
+    assert "centres" not in recorded(known)["facts"]["surroundings"]
+    card, tensors = recorded(known), load(known.read_bytes())
+    centres = tensors.pop("centres")
+    card["facts"]["surroundings"]["centres"] = base64.b64encode(centres.tobytes()).decode()
+    old = tmp_path / "old.safetensors"
+    metadata = {"format": "prism-adapter", "schema": "1", "card": json.dumps(card)}
+    old.write_bytes(dump(tensors, metadata))
+    again = Adapter.load(old).facts.surroundings
+    assert again == got
+    np.testing.assert_array_equal(again.centres, got.centres)
+
+
+@pytest.mark.parametrize(
+    "centres",
+    [
+        np.ones((2, 32), np.float16),
+        np.ones((3, 31), np.float16),
+        np.ones((3, 32), np.float32),
+        np.full((3, 32), np.nan, np.float16),
+        np.full((3, 32), 7, np.float16),
+    ],
+)
+def test_centres_that_no_calibration_gives_are_refused(known, tmp_path, centres):
+    with pytest.raises(AdapterError, match=r"facts\.surroundings"):
+        Adapter.load(rewritten(known, tmp_path, {"centres": centres}))
+
+
+def test_a_header_of_more_than_a_megabyte_is_neither_written_nor_read(fitted, known, tmp_path):
+    adapter = replace(fitted[0], labels=tuple(str(c) * 300_000 for c in range(5)))
+    with pytest.raises(PrismError, match="shorter labels"):
+        adapter.save(tmp_path / "long.safetensors")
+    with pytest.raises(AdapterError, match="at most 1,048,576"):
+        Adapter.load(rewritten(known, tmp_path, card=" " * 2**20))
 
 
 def test_facts_of_a_newer_version_are_kept(saved, tmp_path):

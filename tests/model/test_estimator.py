@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -15,10 +16,12 @@ from prism_audio import PRISM, PrismError
 from prism_audio.errors import InputError
 from prism_audio.geometry.abr import abr, apply_map
 from prism_audio.geometry.car import car
-from prism_audio.geometry.ccvd import ccvd
+from prism_audio.geometry.ccvd import ccvd, find_scatter
 from prism_audio.geometry.opca import opca
 from prism_audio.geometry.pct import pct
-from prism_audio.geometry.soft import soft_deflation
+from prism_audio.geometry.rows import formed, original
+from prism_audio.geometry.soft import soft_gain, weigh
+from prism_audio.geometry.source import InMemory
 from tests.helpers.problems import problem
 
 
@@ -35,7 +38,7 @@ class WithPrototypes(PRISM):
 
 def prototypes_for(X):
     try:
-        d = np.asarray(X).shape[1]
+        d = (X if issparse(X) else np.asarray(X)).shape[1]
     except (IndexError, ValueError):
         d = 3
     return np.random.default_rng(0).standard_normal((3, d))
@@ -88,6 +91,26 @@ def test_a_batch_of_one_class_does_not_speak_for_all():
     assert model.verdict_ == "zero-shot"
     assert "several classes" in " ".join(model.verdict_.reasons)
     assert PRISM(guard=False).fit(E[truth == 2], prototypes=T).verdict_ == "adapted"
+
+
+def test_more_than_the_limits_is_refused_before_anything_is_computed():
+    E, T, _ = problem(20, 8, 3)
+    with pytest.raises(InputError, match=r"at most 5,000 classes.*5,001"):
+        PRISM().fit(E, prototypes=np.ones((5001, 8)))
+    with pytest.raises(InputError, match=r"at most 8,192 numbers in a row.*8,193"):
+        PRISM().fit(np.ones((2, 8193), np.float32), prototypes=np.ones((2, 8193), np.float32))
+
+    class Endless(InMemory):
+        shape = (10**8 + 1, 8)
+
+    with pytest.raises(InputError, match="at most 100,000,000 rows; calibrate on a sample"):
+        PRISM().fit(Endless(E), prototypes=T)
+
+
+def soft_deflation(E, T):
+    rows = original(InMemory(E), T)
+    scatter = find_scatter(rows, len(T), 0.7)
+    return formed(weigh(rows.X, soft_gain(scatter.S_W, scatter.rank_bound, 2.0), T).X)
 
 
 SWITCHED_OFF = {"opca": False, "deflation": "none", "pct": False, "abr": False, "car": False}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism_audio import PRISM, PrismError
-from prism_audio.model.incremental import Growing, Reservoir
+from prism_audio.model.incremental import Reservoir
 from tests.helpers.problems import problem, unit
 
 
@@ -84,28 +84,26 @@ def test_the_seed_decides():
 @pytest.mark.parametrize("chunk", [1, 13, 150, 400])
 @pytest.mark.parametrize("preset", ["default", "paper"])
 def test_arriving_in_chunks_equals_one_batch(chunk, preset):
-    E, T, _ = problem(150 if chunk == 1 else 400, 24, 4, dtype=np.float32)
-    model = PRISM(preset, K=5)
-    site = Growing(model, T, list("abcd"))
+    E, T, _ = problem(60 if chunk == 1 else 400, 24, 4, dtype=np.float32)
+    site = PRISM(preset, K=5)
     for at in range(0, len(E), chunk):
-        adapter = site.update(E[at : at + chunk])
+        site.partial_fit(E[at : at + chunk], prototypes=T, labels=list("abcd"))
     wanted = PRISM(preset, K=5).fit(E, prototypes=T, labels=list("abcd"))
-    np.testing.assert_array_equal(adapter.W, wanted.adapter_.W)
-    np.testing.assert_array_equal(site.model_.labels_, wanted.labels_)
-    assert adapter.labels == ("a", "b", "c", "d")
-    assert adapter.facts.N == adapter.facts.seen == len(E)
-    assert not hasattr(model, "adapter_"), "the caller's model is left alone"
+    np.testing.assert_array_equal(site.adapter_.W, wanted.adapter_.W)
+    np.testing.assert_array_equal(site.labels_, wanted.labels_)
+    assert site.adapter_.labels == ("a", "b", "c", "d")
+    assert site.adapter_.facts.N == site.adapter_.facts.seen == len(E)
 
 
 def test_a_place_starts_as_zero_shot_and_ends_adapted():
     E, T, truth = problem(600, 32, 5)
-    site = Growing(PRISM(), T)
-    first = site.update(E[:1])
+    site = PRISM().partial_fit(E[:1], prototypes=T)
+    first = site.adapter_
     assert first.facts.verdict == "zero-shot"
     np.testing.assert_array_equal(first.predict(E), np.argmax(E @ T.T, axis=1))
     weights = []
     for at in range(1, 600, 60):
-        adapter = site.update(E[at : at + 60])
+        adapter = site.partial_fit(E[at : at + 60]).adapter_
         weights.append(adapter.facts.numbers["weight"])
     assert (np.diff(weights) > -0.05).all()
     assert adapter.facts.verdict == "adapted"
@@ -133,11 +131,11 @@ def test_partial_fit_corrects_the_shift_before_the_rest():
 
 def test_beyond_the_capacity_labels_stay_those_of_the_batch():
     E, T, _ = problem(6000, 32, 5, dtype=np.float32)
-    site = Growing(PRISM(), T, capacity=2000)
+    sample = Reservoir(capacity=2000)
     for at in range(0, 6000, 500):
-        adapter = site.update(E[at : at + 500])
-    assert len(site.reservoir.rows) == adapter.facts.N == 2000
-    assert adapter.facts.seen == 6000
+        sample.add(E[at : at + 500])
+    assert (len(sample.rows), sample.seen) == (2000, 6000)
+    adapter = PRISM().fit(sample.rows, prototypes=T).adapter_
     assert np.mean(adapter.predict(E) == PRISM().fit(E, prototypes=T).labels_) > 0.99
 
 
@@ -158,45 +156,19 @@ def test_with_forgetting_the_answer_follows_a_change_of_place():
     wanted = PRISM().fit(new, prototypes=T).decision_function(new)
 
     def distance(memory):
-        site = Growing(PRISM(), T, memory=memory)
-        for at in range(0, 800, 200):
-            site.update(old[at : at + 200])
-        for at in range(0, 800, 200):
-            adapter = site.update(new[at : at + 200])
+        sample = Reservoir(memory=memory)
+        sample.add(old)
+        sample.add(new)
+        adapter = PRISM().fit(sample.rows, prototypes=T).adapter_
         return np.mean(np.abs(adapter.scores(new) - wanted))
 
     assert distance(200.0) < 0.9 * distance(None)
 
 
-def test_growth_spares_calibrations():
-    E, T, _ = problem(400, 16, 4)
-    site = Growing(PRISM(), T, growth=0.25)
-    adapters = [site.update(row[None]) for row in E]
-    made = len({id(adapter) for adapter in adapters})
-    # Every calibration needs a quarter more clips than the last one had.
-    assert made < 8 + np.log(400 / 8) / np.log(1.25)
-    assert adapters[-1].facts.seen >= 400 / 1.26
-    assert site.reservoir.seen == 400
-
-
-def test_bad_rows_are_refused_and_lose_nothing():
-    E, T, _ = problem(60, 16, 3)
-    site = Growing(PRISM(), T)
-    site.update(E[:30])
-    for bad in (np.full((2, 16), np.nan), np.zeros((2, 15)), np.zeros((0, 16))):
-        with pytest.raises(PrismError, match="E_new"):
-            site.update(bad)
-    assert site.reservoir.seen == 30
-    wanted = PRISM().fit(E, prototypes=T).adapter_.W
-    np.testing.assert_array_equal(site.update(E[30:]).W, wanted)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("capacity", 0), ("memory", 0.0), ("memory", -5), ("growth", -0.1)]
-)
+@pytest.mark.parametrize(("name", "value"), [("capacity", 0), ("memory", 0.0), ("memory", -5)])
 def test_a_wrong_setting_is_named(name, value):
     with pytest.raises(PrismError, match=name):
-        Growing(PRISM(), np.eye(3), **{name: value})
+        Reservoir(**{name: value})
 
 
 def test_partial_fit_is_fit_on_everything():

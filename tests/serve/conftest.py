@@ -43,7 +43,7 @@ async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> An
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start services; options are those of :class:`ServiceSettings`, or limits."""
     started: list[TestClient] = []
-    monkeypatch.setattr("prism_audio.serve.service.run_calibration", in_this_process)
+    monkeypatch.setattr("prism_audio.serve.calibration_job.run_calibration", in_this_process)
 
     def start(**options: Any) -> TestClient:
         held = {field.name for field in fields(Limits)} - {

@@ -7,7 +7,7 @@ import base64
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from prism_audio.serve.access import is_loopback
+from prism_audio.serve.settings import is_loopback
 from tests.helpers.service import clip, form
 
 LIVE = "ws://localhost/v1/live"

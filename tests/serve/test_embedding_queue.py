@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from prism_audio.serve.embedding_queue import PATIENT, URGENT, EmbeddingQueue, SharedEncoder
+from prism_audio.serve.embedding import PATIENT, URGENT, EmbeddingQueue, SharedEncoder
 from tests.helpers.bands import BandEncoder
 
 

@@ -95,7 +95,7 @@ def test_history_is_there_after_a_restart(serve):
 
 
 def test_old_versions_are_dropped_and_the_one_in_use_never(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_audio.serve.site_store.MOST_VERSIONS", 3)
+    monkeypatch.setattr("prism_audio.model.history.MOST_VERSIONS", 3)
     body = client_file(tmp_path)
     for _ in range(2):
         client.put("/v1/sites/yard", content=body, headers=BINARY)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from prism_audio.serve.jobs import Job, Jobs
+from prism_audio.serve.job import Job
+from prism_audio.serve.jobs import Jobs
 from tests.helpers.bands import BandEncoder
 from tests.helpers.service import calibrate, clips, finished, form
 

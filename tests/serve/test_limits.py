@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from prism_audio.serve.errors import ApiError
+from prism_audio.serve.plain_bodies import receive_raw
+from prism_audio.serve.settings import Limits
 from prism_audio.serve.uploads import readable_name
 from tests.helpers.bands import BandEncoder, tone
 from tests.helpers.service import clip, clips, finished, form, wav
@@ -164,11 +169,24 @@ def test_one_client_cannot_take_all(serve):
     assert client.get("/v1/sites").status_code == 200
 
 
-def test_a_body_that_stalls_is_given_up(client, monkeypatch):
-    monkeypatch.setattr("prism_audio.serve.uploads.BODY_IDLE_SECONDS", 0.0)
-    headers = {"Content-Type": "application/octet-stream"}
-    answer = client.post("/v1/classify", content=(b"x" for _ in range(3)), headers=headers)
-    assert code(answer) == (408, "too_slow")
+class Stalling:
+    """A request whose body stops after its first bytes."""
+
+    headers: ClassVar[dict[str, str]] = {}
+
+    async def stream(self):
+        yield b"first"
+        await asyncio.sleep(20)
+
+
+@pytest.mark.parametrize(
+    ("idle", "seconds", "reason"), [(0.05, 10, "no byte"), (10, 0.05, "longer than 0.05 s")]
+)
+def test_a_body_that_stalls_is_given_up(monkeypatch, idle, seconds, reason):
+    monkeypatch.setattr("prism_audio.serve.uploads.BODY_IDLE_SECONDS", idle)
+    with pytest.raises(ApiError, match=reason) as refusal:
+        asyncio.run(receive_raw(Stalling(), Limits(request_seconds=seconds)))
+    assert (refusal.value.status, refusal.value.code) == (408, "too_slow")
 
 
 def test_head_is_get_without_a_body(client):

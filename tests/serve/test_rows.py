@@ -122,7 +122,7 @@ def test_rows_are_there_after_a_restart_and_a_damaged_one_is_not(serve, encoder,
 
 
 def test_memory_and_disk_are_bounded(client, tmp_path, monkeypatch):
-    cache = client.app.state.service.rows
+    cache = client.app.state.service.embedder.rows
     monkeypatch.setattr(row_cache, "MEMORY_BYTES", 20_000)
     monkeypatch.setattr(row_cache, "DISK_BYTES", 12_000)
     ids = rows_of(classify(client, files=form(*clips(5))))

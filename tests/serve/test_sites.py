@@ -13,7 +13,8 @@ from prism_audio.errors import AdapterError, InputError, PrismError
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.sites import Site, Sites, name_of
+from prism_audio.serve.site import Site, name_of
+from prism_audio.serve.sites import Sites
 from tests.helpers.bands import BandEncoder, OtherEncoder
 from tests.helpers.service import calibrate, clip, clips, form
 
@@ -151,11 +152,11 @@ def test_whoever_began_with_a_site_ends_with_it():
     old, new = Site("x", adapter(1)), Site("x", adapter(2))
     sites = Sites([old], BandEncoder())
     held = sites.get("x")
-    listed = iter(sites)
+    listed = list(sites.values())
     sites.put(new, "calibration")
     sites.put(Site("y", adapter(3)), "calibration")
     assert held is old
-    assert list(listed) == [old]
+    assert listed == [old]
     assert sites.get("x").adapter is new.adapter
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Event
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -20,6 +22,8 @@ from prism_audio.io.types import Float32, Float64
 FORMATS = {"s16le": ("<i2", 2.0**15), "s32le": ("<i4", 2.0**31), "f32le": ("<f4", 1.0)}
 # Short, so that a window is labelled as soon as it is complete.
 BLOCK_SECONDS = 0.1
+# Seconds after which a microphone that sends nothing counts as unplugged.
+UNPLUGGED = 10.0
 
 
 def sound_blocks(
@@ -92,8 +96,10 @@ def _pcm(file: BinaryIO, rate: int, form: str, channels: int) -> Iterator[Float6
         rest = rest[whole:]
 
 
-def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float32]:
-    """Sound from the microphone, as mono float32 blocks at ``to_rate``, without end."""
+def microphone_blocks(
+    to_rate: int, device: str | None = None, stop: Event | None = None
+) -> Iterator[Float32]:
+    """Sound from the microphone, as mono float32 blocks at ``to_rate``, until ``stop`` is set."""
     try:
         import sounddevice
     except ImportError:
@@ -109,7 +115,7 @@ def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float
     try:
         rate = int(sounddevice.query_devices(chosen, "input")["default_samplerate"])
         yield from mono_blocks(
-            _microphone(sounddevice, chosen, rate),
+            _microphone(sounddevice, chosen, rate, stop or Event()),
             rate,
             to_rate,
             lambda reason: AudioError(f"microphone: {reason}. Check the device and its driver"),
@@ -121,7 +127,9 @@ def microphone_blocks(to_rate: int, device: str | None = None) -> Iterator[Float
         ) from None
 
 
-def _microphone(sounddevice: Any, device: str | int | None, rate: int) -> Iterator[Float32]:
+def _microphone(
+    sounddevice: Any, device: str | int | None, rate: int, stop: Event
+) -> Iterator[Float32]:
     blocks: Queue[Float32] = Queue()
 
     def take(samples: Float32, *_: Any) -> None:
@@ -135,7 +143,11 @@ def _microphone(sounddevice: Any, device: str | int | None, rate: int) -> Iterat
         blocksize=round(BLOCK_SECONDS * rate),
         callback=take,
     ):
-        while True:
+        last = time.monotonic()
+        while not stop.is_set():
             # Without a timeout Ctrl-C would not get through on every system.
             with suppress(Empty):
                 yield blocks.get(timeout=0.5)
+                last = time.monotonic()
+            if time.monotonic() - last > UNPLUGGED:
+                raise AudioError(f"microphone: no sound for {UNPLUGGED:g} s. Is it unplugged?")

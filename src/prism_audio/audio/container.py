@@ -9,7 +9,6 @@ sound are shown, without tags.
 
 from __future__ import annotations
 
-import logging
 import os
 import struct
 from collections.abc import Iterator
@@ -19,8 +18,6 @@ from typing import Any
 from prism_audio.audio.ogg import link_starts
 from prism_audio.audio.source import OpenRecording
 from prism_audio.errors import AudioError
-
-log = logging.getLogger(__name__)
 
 _RECONVERT = "Copy it again from where it came, or convert it: ffmpeg -i <file> <new>.wav"
 _FARTHEST = 1 << 62  # a position that C can still hold
@@ -182,7 +179,7 @@ def _real_length(source: OpenRecording, size: int, body: int, ds64: bytes) -> in
         (size,) = struct.unpack_from("<Q", ds64, 8)
     there = source.size - body
     if there < size < _UNKNOWN_LENGTH:
-        log.warning("%s: cut short, %d bytes of sound are missing", source.name, size - there)
+        source.warn(f"cut short, {size - there} bytes of sound are missing")
     return min(size, there) if size else there
 
 

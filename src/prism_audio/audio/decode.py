@@ -8,7 +8,7 @@ who want all samples at once. Whatever cannot be decoded is refused with an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -115,8 +115,9 @@ def probe(source: AudioFile) -> AudioInfo:
 
 
 @contextmanager
-def _readable(source: AudioFile) -> Iterator[tuple[OpenRecording, Reader]]:
-    with opened(source) as file, open_reader(file) as reader:
+def _readable(source: AudioFile | OpenRecording) -> Iterator[tuple[OpenRecording, Reader]]:
+    opening = nullcontext(source) if isinstance(source, OpenRecording) else opened(source)
+    with opening as file, open_reader(file) as reader:
         if not LOWEST_RATE <= reader.rate <= HIGHEST_RATE or reader.channels < 1:
             raise file.refused(
                 f"its header says {reader.rate} Hz and {reader.channels} channels, "

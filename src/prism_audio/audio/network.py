@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from prism_audio.audio.gate import check_rate, mono_blocks
+from prism_audio.audio.silence import Silence
 from prism_audio.errors import AudioError, InputError, PrismError
 from prism_audio.io.types import Float32
 
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 SCHEMES = ("rtsp", "rtsps", "http", "https")
 # No other: a playlist from the network must not make the decoder open local files.
 _PROTOCOLS = "rtsp,rtp,udp,tcp,tls,http,https,httpproxy,crypto"
-# A sample below this (-80 dB) is silence, with the dither and hum of cheap converters.
-_SILENT_PEAK = 1e-4
 
 
 class StreamState(StrEnum):
@@ -87,7 +86,7 @@ class NetworkStream:
                 f"{', '.join(f'{scheme}://' for scheme in SCHEMES)} and names a host"
             )
         self._state: StreamState | None = None
-        self._quiet = 0.0
+        self._quiet = Silence()
         self._finite = False
 
     @property
@@ -164,20 +163,17 @@ class NetworkStream:
 
     def _watch(self, block: Float32, rate: int) -> None:
         """Say whether the stream is silent."""
-        loud = np.flatnonzero(np.abs(block) > _SILENT_PEAK)
-        self._quiet = (
-            (len(block) - loud[-1]) / rate if len(loud) else self._quiet + len(block) / rate
-        )
-        if len(loud) or self._state is StreamState.connecting:
+        if self._quiet.add(block, rate) or self._state is StreamState.connecting:
             self._change(StreamState.live, f"{self.name} is live")
-        elif self._quiet >= self.silence:
-            self._change(StreamState.silent, f"{self.name}: silence for {self._quiet:.0f} s")
+        elif self._quiet.seconds >= self.silence:
+            seconds = self._quiet.seconds
+            self._change(StreamState.silent, f"{self.name}: silence for {seconds:.0f} s")
 
     def _change(self, state: StreamState, message: str) -> None:
         if state is not self._state:
             self._state = state
             if state is StreamState.connecting:
-                self._quiet = 0.0
+                self._quiet = Silence()
             self.on_state(state, message)
 
 

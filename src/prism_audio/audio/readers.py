@@ -5,7 +5,6 @@ soundfile (libsndfile) reads wav, flac, ogg, opus, mp3, aiff and their kin.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 
@@ -15,8 +14,6 @@ from prism_audio.audio import container
 from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording, Reader
 from prism_audio.io.types import Float32
-
-log = logging.getLogger(__name__)
 
 # libsndfile's way to say that a stream does not tell its length.
 _LENGTH_UNKNOWN = 1 << 62
@@ -29,6 +26,8 @@ class Unknown(Exception):
 @contextmanager
 def open_reader(source: OpenRecording) -> Iterator[Reader]:
     """Open a recording with the decoder that knows it."""
+    if source.size == 0:
+        raise source.refused("the file is empty (0 bytes)", "Copy or record it again.")
     reason = "its bytes are not those of a wav, flac, ogg, mp3 or aiff file"
     with ExitStack() as stack:
         if views := container.known(source):
@@ -124,7 +123,7 @@ def _blocks(
         yield block
     if promised is not None and 0 < done < promised:
         ends, length = (start + done) / rate, (start + promised) / rate
-        log.warning("%s: ends at %.2f s, its header said %.2f s", source.name, ends, length)
+        source.warn(f"ends at {ends:.2f} s, its header said {length:.2f} s")
 
 
 def _message(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from prism_audio.errors import AudioError
 from prism_audio.io.types import Float32
 
+log = logging.getLogger(__name__)
+
 AudioFile: TypeAlias = str | os.PathLike[str] | BinaryIO
-# A file, or an array with its rate in Hz.
-AudioSource: TypeAlias = AudioFile | tuple[Any, int]
+# A file, one that is open already, or an array with its rate in Hz.
+AudioSource: TypeAlias = "AudioFile | OpenRecording | tuple[Any, int]"
 
 
 class OpenRecording:
@@ -41,6 +44,10 @@ class OpenRecording:
                 "Check the disk or the connection it comes from.",
             ) from error
         return b"".join(parts)
+
+    def warn(self, message: str) -> None:
+        """Say what is odd about a recording that can be used all the same."""
+        log.warning("%s: %s", self.name, message)
 
     def refused(self, reason: str, remedy: str) -> AudioError:
         """Build the error for this recording."""
@@ -78,19 +85,19 @@ def opened(source: AudioFile) -> Iterator[OpenRecording]:
     """
     if isinstance(source, str | os.PathLike):
         with _open(Path(source)) as file:
-            yield _nonempty(OpenRecording(file, str(source)))
+            yield OpenRecording(file, str(source))
         return
     name = getattr(source, "name", None)
     if not isinstance(name, str):  # temporary files have a number for a name
         name = "<audio in memory>"
     try:
-        given = OpenRecording(source, name)
+        recording = OpenRecording(source, name)
     except (AttributeError, TypeError, ValueError, OSError) as error:
         raise AudioError(
             f"{name}: a {type(source).__name__} is neither a path nor a binary file that can seek. "
             "Give a path, or the bytes as io.BytesIO(data)."
         ) from error
-    yield _nonempty(given)
+    yield recording
 
 
 def _open(path: Path) -> BinaryIO:
@@ -107,9 +114,3 @@ def _open(path: Path) -> BinaryIO:
         raise AudioError(
             f"{path}: the system cannot open it ({reason}). Check its name and permissions."
         ) from error
-
-
-def _nonempty(source: OpenRecording) -> OpenRecording:
-    if source.size == 0:
-        raise source.refused("the file is empty (0 bytes)", "Copy or record it again.")
-    return source

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from prism_audio.cli import options
+from prism_audio.cli import options, station_options
 
 
 def command(
-    source: Annotated[
-        str,
+    sources: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="A recording; rtsp:// or http(s)://; '-' for raw samples on standard input; 'mic'."
+            help="Recordings; folders being written to; rtsp:// or http(s)://; '-' for raw samples "
+            "on standard input; 'mic' (the default). NAME=SOURCE gives it a name."
         ),
-    ] = "mic",
+    ] = None,
     labels: options.Labels = None,
     background: options.Background = None,
     adapter: options.AdapterFile = None,
@@ -55,44 +53,63 @@ def command(
     encoder: options.Encoder = None,
     prompts: options.Prompts = "sentences",
     preset: options.Preset = "default",
+    db: station_options.Database = None,
+    clips: station_options.Clips = None,
+    clip_format: station_options.ClipFormat = "flac",
+    keep: station_options.Keep = None,
+    max_gb: station_options.MaxGb = None,
+    pre_roll: station_options.PreRoll = 2.0,
+    post_roll: station_options.PostRoll = 2.0,
+    mqtt: station_options.Mqtt = None,
+    cooldown: station_options.Cooldown = 0.0,
+    quiet: station_options.Quiet = None,
+    adapters: station_options.Adapters = None,
+    recalibrate: station_options.Recalibrate = None,
+    watchdog: station_options.Patience = 60.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document per line.")
     ] = False,
 ) -> None:
-    """Label a stream: the microphone, a recording, or raw samples on standard input.
+    """Label sound as it comes: microphones, streams, recordings, folders, raw samples.
 
     Every window is labelled on its own; an event is printed when enough windows
     in a row agree. The window is as long as the clips of the adapter's
     calibration, or the encoder's own where there was none. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
     comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
+    Options of a station record events, keep their sound and tell others.
 
     Example: [bold]prism listen street.wav -a site.safetensors[/bold]
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
+    Example: [bold]prism listen yard=rtsp://cam/1 mic -a x.safetensors --db events.db[/bold]
     """
-    from prism_audio.audio.capture import sound_blocks
-    from prism_audio.cli.console import end, orderly_stop
+    from prism_audio.cli.console import end, note, orderly_stop, printable
     from prism_audio.cli.notices import JsonTeller, Teller
-    from prism_audio.errors import AudioError, InputError
+    from prism_audio.cli.station_setup import AdapterSink, ListenerSettings, SinkSettings
+    from prism_audio.errors import InputError
     from prism_audio.io.table_files import check_output
     from prism_audio.labelling.calibration import estimator
-    from prism_audio.labelling.listener import Listener, Pace, Switched
     from prism_audio.labelling.sources import find_classes
+    from prism_audio.station.announcing import Announcements, QuietHours
+    from prism_audio.station.hearing import Rolls
+    from prism_audio.station.parse import InputSettings, parse_sources
+    from prism_audio.station.station import Station
 
     if save_adapter and not warmup:
         raise InputError("--save-adapter keeps what a --warmup N has found; give both")
     if save_adapter:
         check_output(save_adapter, (".safetensors",))
-    if source == "-" and rate is None:
-        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
-    name = source
-    if "://" in source:
-        from prism_audio.audio.network import NetworkStream
-
-        name = NetworkStream(source).name  # without the password
-    elif source not in ("-", "mic") and not Path(source).is_file():
-        raise InputError(f"{source}: there is no such recording")
-    failures: list[tuple[str | Path, str]] = []
+    if recalibrate and adapters is None:
+        raise InputError("--recalibrate keeps versions of adapters; say where: --adapters FOLDER")
+    # Unbuffered: a thread that waits for it must not hold a lock when the process ends.
+    stdin = lambda: open(0, "rb", buffering=0, closefd=False)  # noqa: E731, SIM115
+    settings = InputSettings(stdin, rate, form, channels, device)
+    heard = parse_sources(sources or ["mic"], settings)
+    if save_adapter and len(heard) > 1:
+        raise InputError("--save-adapter keeps one adapter; for several sources: --adapters FOLDER")
+    outputs = SinkSettings(db, clips, clip_format, keep, max_gb, mqtt)
+    announcements = Announcements(QuietHours.parse(quiet) if quiet else None, cooldown)
+    failures: list[tuple[str, str]] = []
     with orderly_stop("stopped"):
         classes = find_classes(
             None,
@@ -102,40 +119,28 @@ def command(
             encoder=encoder,
             prompts=prompts,
         )
-        if warmup:
+        if warmup or recalibrate:
             estimator(preset)
         tower = classes.encoder
         assert tower is not None
         used = classes.adapter or classes.vocabulary.adapter()
-        pace = Pace.for_adapter(tower, used, window, hop, confirm)
-        listener = Listener(
-            tower,
-            used,
-            pace,
-            threshold=threshold,
-            warmup=warmup,
-            preset=preset,
-            place=place or ("" if source in ("-", "mic") else Path(name).name),
+        rolls = Rolls(pre_roll, post_roll) if clips else None
+        manner = ListenerSettings(
+            window, hop, confirm, threshold, warmup, preset, place, every, rolls, adapters, recalibrate
+        )  # fmt: skip
+        hearings = [manner.hearing(source, tower, used) for source in heard]
+        warn = lambda text: note(printable(text))  # noqa: E731
+        database = outputs.database(heard)
+        sinks = outputs.sinks(heard, used.labels, database, warn)
+        if save_adapter:
+            sinks.append(AdapterSink(save_adapter))
+        station = Station(
+            hearings,
+            [*sinks, (JsonTeller if as_json else Teller)(hearings, warmup)],
+            warn=warn,
+            announcements=announcements,
+            patience=watchdog,
+            memory=database,
         )
-        teller = (JsonTeller if as_json else Teller)(listener, every)
-        teller.settings(name, warmup)
-        blocks = sound_blocks(
-            sys.stdin.buffer if source == "-" else source,
-            tower.rate,
-            rate=rate,
-            form=form,
-            channels=channels,
-            device=device,
-        )
-        began = time.process_time()
-        try:
-            for notice in listener.hear(blocks):
-                teller.take(notice)
-                if save_adapter and isinstance(notice, Switched):
-                    teller.wrote(notice.adapter.save(save_adapter))
-        except AudioError as error:
-            failures.append((source, str(error).removeprefix(f"{source}: ")))
-        finally:
-            # Processor time, of all threads: waiting for a microphone costs none.
-            teller.summary(time.process_time() - began)
+        failures = station.run()
     end(failures)

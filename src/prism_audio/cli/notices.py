@@ -3,125 +3,175 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 import typer
 
-from prism_audio.cli.console import note, printable, say
+from prism_audio.audio.network import StreamState
+from prism_audio.cli.console import printable, say
 from prism_audio.io.text import counted
 from prism_audio.labelling.drift import Drifted
-from prism_audio.labelling.listener import Listener, Notice, Switched, WindowAnswer
-
-if TYPE_CHECKING:
-    from prism_audio.labelling.events import Event
+from prism_audio.labelling.listener import Switched, WindowAnswer
+from prism_audio.station.hearing import Hearing
+from prism_audio.station.messages import (
+    Message,
+    Notice,
+    Recalibrated,
+    SourceState,
+    StationEvent,
+    iso,
+)
+from prism_audio.station.sources import File
 
 
 class Teller:
-    """Counts what was heard, and tells it to people.
+    """A sink that counts what was heard, and tells it to people.
 
     Parameters
     ----------
-    listener : Listener
-        Whose notices they are.
-    every : bool
-        Tell of every answer, not of events alone.
+    hearings : sequence of Hearing
+        The sources.
+    warmup : int
+        Windows of the warm-up, for the settings.
     """
 
-    def __init__(self, listener: Listener, every: bool) -> None:
-        self.listener, self.every = listener, every
+    name = "standard output"
+    announces = False  # it counts every event, and leaves out those that are not announced
+
+    def __init__(self, hearings: Sequence[Hearing], warmup: int) -> None:
+        self.hearings, self.warmup = hearings, warmup
         self.events: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.began = 0.0
+        self._by_position = {h.source.name for h in hearings if isinstance(h.source, File)}
 
-    def take(self, notice: Notice) -> None:
-        """Count a notice and tell it."""
-        if isinstance(notice, WindowAnswer):
-            if self.every:
-                self.window(notice)
-        elif isinstance(notice, Switched):
-            self.switch(notice)
-        elif isinstance(notice, Drifted):
-            self.drift(notice)
-        else:
-            kind, event = notice
-            if kind == "begin":
-                self.events[event.label] += 1
+    def start(self) -> None:
+        for hearing in self.hearings:
+            self.settings(hearing)
+        self.began = time.process_time()
+
+    def write(self, message: Message) -> bool:
+        if isinstance(message, StationEvent):
+            if message.over:
+                self.seconds[message.label] += message.end - message.start
             else:
-                self.seconds[event.label] += event.end - event.start
-            self.event(kind, event)
+                self.events[message.label] += 1
+            self.event(message)
+        elif isinstance(message, Notice):
+            notice = message.notice
+            if isinstance(notice, WindowAnswer):
+                self.window(message, notice)
+            elif isinstance(notice, Switched):
+                self.switch(message, notice)
+            else:
+                self.drift(message, notice)
+        elif isinstance(message, Recalibrated):
+            self.recalibrated(message)
+        elif isinstance(message, SourceState):
+            self.state(message)
+        else:
+            return False
+        return True
 
-    def settings(self, source: str, warmup: int) -> None:
+    def close(self) -> None:
+        # Processor time, of all threads: waiting for a microphone costs none.
+        self.summary(time.process_time() - self.began)
+
+    def settings(self, hearing: Hearing) -> None:
         """What is listened to, and how."""
-        listener, pace = self.listener, self.listener.pace
+        listener, pace = hearing.listener, hearing.listener.pace
         known = listener.adapter.facts.place
         place = f", calibrated at {known}" if known else ""
-        say(f"listening to {printable(source)} by {listener.encoder.id}{place}")
+        say(f"listening to {printable(hearing.source.address)} by {listener.encoder.id}{place}")
         say(f"window {pace.window:.3g} s, hop {pace.hop:.3g} s, confirm {pace.confirm}")
         say(f"classes: {_shortened(listener.adapter.labels)}")
-        if warmup:
-            least = pace.window + (warmup - 1) * pace.hop
-            say(f"zero-shot until {warmup} windows are in ({least:.0f} s of sound)")
+        if self.warmup:
+            least = pace.window + (self.warmup - 1) * pace.hop
+            say(f"zero-shot until {self.warmup} windows are in ({least:.0f} s of sound)")
 
-    def window(self, window: WindowAnswer) -> None:
-        say(f"  {_clock(window.start)}  . {window.answer.label}  {window.answer.score:.2f}")
+    def window(self, message: Notice, window: WindowAnswer) -> None:
+        when = self._when(message.source, window.start, message.at)
+        say(f"{when}  . {window.answer.label}  {window.answer.score:.2f}")
 
-    def event(self, kind: str, event: Event) -> None:
-        if kind == "begin":
-            say(f"  {_clock(event.start)}  {event.label}  {event.score:.2f}")
+    def event(self, event: StationEvent) -> None:
+        if event.announced and not event.over:
+            when = self._when(event.source, event.start, event.started)
+            say(f"{when}  {event.label}  {event.score:.2f}")
 
-    def switch(self, switched: Switched) -> None:
-        verdict = switched.adapter.facts.verdict
-        because = "; ".join(switched.adapter.facts.reasons)
-        say(f"  {_clock(self.listener.seconds)}  -- calibrated on {switched.windows} windows: "
-            f"{verdict} ({because})")  # fmt: skip
+    def switch(self, message: Notice, switched: Switched) -> None:
+        facts = switched.adapter.facts
+        self._remark(message, f"calibrated on {switched.windows} windows: "
+                     f"{facts.verdict} ({'; '.join(facts.reasons)})")  # fmt: skip
 
-    def drift(self, drifted: Drifted) -> None:
+    def drift(self, message: Notice, drifted: Drifted) -> None:
         where = "no longer sounds" if drifted.away else "sounds again"
         advice = (
             "; labels are less reliable here: calibrate this place again" if drifted.away else ""
         )
-        say(
-            f"  {_clock(self.listener.seconds)}  -- the stream {where} like the calibration "
-            f"(distance {drifted.distance:.2f}){advice}"
-        )
+        distance = f"(distance {drifted.distance:.2f})"
+        self._remark(message, f"the stream {where} like the calibration {distance}{advice}")
 
-    def wrote(self, path: Path) -> None:
-        note(f"wrote {printable(path)}")
+    def recalibrated(self, message: Recalibrated) -> None:
+        facts = message.adapter.facts
+        use = "in use" if message.taken else "not used, it is weaker than the one in use"
+        because = "; ".join(facts.reasons)
+        self._remark(message, f"version {message.version}, {facts.verdict} ({because}): {use}")
+
+    def state(self, message: SourceState) -> None:
+        if message.state in (StreamState.live, StreamState.ended):
+            say(f"  {_local(message.at)}  -- {printable(message.message)}")
 
     def summary(self, cpu: float) -> None:
         """What it came to."""
-        listener = self.listener
+        seconds, answers = self._heard()
         say(
-            f"heard {listener.seconds:.1f} s in {counted(listener.answers, 'window')}, "
+            f"heard {seconds:.1f} s in {counted(answers, 'window')}, "
             f"{counted(self.events.total(), 'event')}; {cpu:.2f} s of one core, "
-            f"{_ratio(listener.seconds, cpu):.0f}x real time"
+            f"{_ratio(seconds, cpu):.0f}x real time"
         )
         for label, count in self.events.most_common():
             say(f"  {label}: {count} ({self.seconds[label]:.1f} s)")
+
+    def _remark(self, message: Notice | Recalibrated, text: str) -> None:
+        say(f"{self._when(message.source, message.seconds, message.at)}  -- {text}")
+
+    def _heard(self) -> tuple[float, int]:
+        answers = sum(hearing.listener.answers for hearing in self.hearings)
+        return sum(hearing.seconds for hearing in self.hearings), answers
+
+    def _when(self, source: str, seconds: float, at: datetime) -> str:
+        """Where in a recording, or else when; and at which source, where there are several."""
+        when = _position(seconds) if source in self._by_position else _local(at)
+        return f"  {when}  {source}" if len(self.hearings) > 1 else f"  {when}"
 
 
 class JsonTeller(Teller):
     """The same as one JSON document a line; ``type`` says of what kind each is."""
 
-    def settings(self, source: str, warmup: int) -> None:
-        listener, pace = self.listener, self.listener.pace
+    def settings(self, hearing: Hearing) -> None:
+        listener, pace = hearing.listener, hearing.listener.pace
         self._say(
             "settings",
-            source=printable(source),
+            name=hearing.source.name,
+            source=printable(hearing.source.address),
             encoder=listener.encoder.id,
             place=listener.adapter.facts.place,
             window=round(pace.window, 4),
             hop=round(pace.hop, 4),
             confirm=pace.confirm,
-            warmup=warmup,
+            warmup=self.warmup,
             labels=list(listener.adapter.labels),
         )
 
-    def window(self, window: WindowAnswer) -> None:
+    def window(self, message: Notice, window: WindowAnswer) -> None:
         answer = window.answer.rounded()
         self._say(
             "window",
+            source=message.source,
             **_span(window.start, window.end, answer.score),
             label=answer.label,
             probability=answer.probability,
@@ -131,29 +181,62 @@ class JsonTeller(Teller):
             zero_shot_score=answer.zero_shot_score,
         )
 
-    def event(self, kind: str, event: Event) -> None:
-        self._say(kind, **_span(event.start, event.end, event.score), label=event.label)
+    def event(self, event: StationEvent) -> None:
+        self._say(
+            "end" if event.over else "begin",
+            id=event.id,
+            source=event.source,
+            **_span(event.start, event.end, event.score),
+            label=event.label,
+            started=iso(event.started),
+            ended=iso(event.ended),
+            recording=event.recording,
+            announced=event.announced,
+            clip=None if event.clip is None else printable(event.clip),
+        )
 
-    def switch(self, switched: Switched) -> None:
+    def switch(self, message: Notice, switched: Switched) -> None:
         facts = switched.adapter.facts
         self._say(
             "switch",
+            source=message.source,
             windows=switched.windows,
             verdict=facts.verdict,
             reasons=facts.reasons,
         )
 
-    def drift(self, drifted: Drifted) -> None:
-        at = round(self.listener.seconds, 3)
-        self._say("drift", at=at, distance=round(drifted.distance, 4), away=drifted.away)
+    def drift(self, message: Notice, drifted: Drifted) -> None:
+        at, distance = round(message.seconds, 3), round(drifted.distance, 4)
+        self._say("drift", source=message.source, at=at, distance=distance, away=drifted.away)
+
+    def recalibrated(self, message: Recalibrated) -> None:
+        facts = message.adapter.facts
+        self._say(
+            "recalibration",
+            source=message.source,
+            version=message.version,
+            taken=message.taken,
+            verdict=facts.verdict,
+            reasons=facts.reasons,
+        )
+
+    def state(self, message: SourceState) -> None:
+        self._say(
+            "state",
+            source=message.source,
+            state=message.state.value,
+            message=printable(message.message),
+            at=iso(message.at),
+        )
 
     def summary(self, cpu: float) -> None:
+        seconds, answers = self._heard()
         self._say(
             "summary",
-            audio_seconds=round(self.listener.seconds, 3),
+            audio_seconds=round(seconds, 3),
             cpu_seconds=round(cpu, 3),
-            times_real_time=round(_ratio(self.listener.seconds, cpu), 1),
-            windows=self.listener.answers,
+            times_real_time=round(_ratio(seconds, cpu), 1),
+            windows=answers,
             events=dict(self.events),
             seconds={label: round(value, 3) for label, value in self.seconds.items()},
         )
@@ -170,9 +253,13 @@ def _ratio(seconds: float, cpu: float) -> float:
     return seconds / max(cpu, 1e-3)
 
 
-def _clock(seconds: float) -> str:
+def _position(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     return f"{int(minutes):3d}:{rest:04.1f}"
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _shortened(labels: tuple[str, ...], most: int = 8) -> str:

@@ -101,9 +101,8 @@ def command(
         raise PrismError(
             f"the service needs the package {error.name}: pip install 'prism-audio[serve]'"
         ) from None
-    from prism_audio.serve.access import is_loopback
     from prism_audio.serve.logs import start_log
-    from prism_audio.serve.settings import Limits, ServiceSettings
+    from prism_audio.serve.settings import Limits, ServiceSettings, is_loopback
 
     if adapter and labels:
         raise InputError("an adapter brings its own labels; leave out --labels")
@@ -145,9 +144,8 @@ def command(
             note(f"clients must show this token: {token} (set PRISM_TOKEN for one of your own)")
             url += f"#token={token}"
         if as_json:
-            names = [site.name for site in sites]
-            typer.echo(json.dumps({"url": url, "default": sites.default, "sites": names}))
+            typer.echo(json.dumps({"url": url, "default": sites.default, "sites": list(sites)}))
         else:
-            say(f"{url}  sites: {', '.join(site.name for site in sites)}  (Ctrl-C stops)")
+            say(f"{url}  sites: {', '.join(sites)}  (Ctrl-C stops)")
         run(app, listener)
     note("stopped; all accepted work is done")

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
-from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
+from prism_audio.io.atomic import atomic_folder
+from prism_audio.io.safe_tensors import dump
 from prism_audio.model.adapter import Adapter
 
 _KIND = "sentence_transformers.models."
@@ -28,30 +26,15 @@ _KIND = "sentence_transformers.models."
 
 def write_modules(adapter: Adapter, folder: str | os.PathLike[str]) -> None:
     """Write the folder, whole or not at all; one that is there already must be empty."""
-    target = Path(folder)
-    try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise PrismError(f"cannot write {target}: it exists; name a new folder or remove it")
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    try:
+    with atomic_folder(folder) as made:
         for name, content in _files(adapter).items():
             (made / name).parent.mkdir(exist_ok=True)
             (made / name).write_bytes(content)
         for name in ("0_Normalize", "2_Normalize"):
             (made / name).mkdir()
-        made.chmod(0o755)
-        made.replace(target)
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _files(adapter: Adapter) -> dict[str, bytes]:
-    from safetensors.numpy import save
-
     d = adapter.dim
     order = ("0_Normalize", "1_Dense", "2_Normalize")
     modules = [
@@ -75,8 +58,8 @@ def _files(adapter: Adapter) -> dict[str, bytes]:
     return {
         "modules.json": json.dumps(modules, indent=2).encode(),
         "1_Dense/config.json": json.dumps(dense, indent=2).encode(),
-        "1_Dense/model.safetensors": save(weights, {"format": "pt"}),
-        "prototypes.safetensors": save(
+        "1_Dense/model.safetensors": dump(weights, {"format": "pt"}),
+        "prototypes.safetensors": dump(
             prototypes, {**told, "labels": json.dumps(list(adapter.labels))}
         ),
     }

@@ -18,10 +18,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from prism_audio.geometry.ccvd import find_scatter
 from prism_audio.geometry.products import Float, inner, product
-from prism_audio.geometry.rows import Labelled, Rows, formed, measured, original
-from prism_audio.geometry.source import InMemory
+from prism_audio.geometry.rows import Labelled, Rows, measured
 
 
 def standard_error(S_W: Float, n: float) -> float:
@@ -55,11 +53,3 @@ def weigh(X: Rows, gain: Float, T: Float) -> Labelled:
     """normalize(E' gain)."""
     matrix = gain.astype(X.source.dtype)
     return measured(Rows(X.source, product(X.A, matrix), product(X.B, matrix), X.U, X.g), T)
-
-
-def soft_deflation(E: Float, T: Float, *, rho: float = 2.0, q: float = 0.7) -> Float:
-    """Copy of unit rows ``E`` (N, d) in which noisy directions count for less."""
-    rows = original(InMemory(E), T)
-    scatter = find_scatter(rows, len(T), q)
-    gain = soft_gain(scatter.S_W, scatter.rank_bound, rho)
-    return formed(weigh(rows.X, gain, T).X)

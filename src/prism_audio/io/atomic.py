@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from tempfile import mkdtemp
 from typing import BinaryIO
 
 from prism_audio.errors import PrismError
@@ -41,6 +43,26 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new folder that takes the name ``path`` when the block has ended without an error."""
+    target = Path(path)
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise PrismError(f"cannot write {target}: it exists; name a new folder or remove it")
+        made = Path(mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=TEMPORARY))
+    except OSError as error:
+        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
+    try:
+        yield made
+        made.chmod(0o755)
+        made.replace(target)
+    except OSError as error:
+        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _sync_folder(folder: Path) -> None:

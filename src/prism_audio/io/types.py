@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.floating[Any]]
+Float16 = NDArray[np.float16]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 

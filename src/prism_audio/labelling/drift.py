@@ -9,13 +9,11 @@ morning of nothing but sirens would count as another place. The running mean for
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from prism_audio.errors import AdapterError
 from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, class_means, unit_rows
 from prism_audio.io.arrays import as_rows
@@ -60,7 +58,7 @@ def surroundings(E: Any, y: Labels, C: int) -> Surroundings:
     return Surroundings(
         spread=round((square / len(rows)) ** 0.5, 5),
         classes=tuple(kept.tolist()),
-        centres=base64.b64encode(centres.tobytes()).decode(),
+        centres=centres,
     )
 
 
@@ -89,15 +87,8 @@ class Drift:
         known = adapter.facts.surroundings
         if known is None or not known.spread > 0:
             return None
-        try:
-            stored = np.frombuffer(base64.b64decode(known.centres), np.float16)
-            centres = stored.reshape(len(known.classes) + 1, adapter.dim).astype(np.float64)
-            places = _places(len(adapter.labels), known.classes)
-        except (ValueError, IndexError) as error:
-            raise AdapterError(
-                f"what the adapter tells of its calibration is damaged ({error}); calibrate again"
-            ) from None
-        return cls(centres[places], known.spread, hop)
+        places = _places(len(adapter.labels), known.classes)
+        return cls(known.centres.astype(np.float64)[places], known.spread, hop)
 
     @property
     def distance(self) -> float:

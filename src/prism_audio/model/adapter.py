@@ -175,7 +175,10 @@ class Adapter:
             "parameters": self.parameters,
             "facts": self.facts.to_dict(),
         }
-        payload = payload_of({"W": self.W, "prototypes": self.prototypes}, card)
+        tensors = {"W": self.W, "prototypes": self.prototypes}
+        if self.facts.surroundings is not None:
+            tensors["centres"] = self.facts.surroundings.centres
+        payload = payload_of(tensors, card)
         with atomic_write(path) as file:
             file.write(payload)
         return Path(path)
@@ -185,7 +188,7 @@ class Adapter:
         """Read and check an adapter; anything wrong is an :class:`AdapterError` that says what."""
         metadata, tensors = read_file(Path(path))
         try:
-            fields = read_card(metadata["card"])
+            fields = read_card(metadata["card"], tensors.get("centres"))
             W, prototypes, labels = tensors["W"], tensors["prototypes"], tuple(fields.pop("labels"))
             _check(W, prototypes, labels, AdapterError)
             if not (np.abs(row_norms(prototypes) - 1) < UNIT).all() or np.abs(W).max() > LONG:
@@ -193,6 +196,8 @@ class Adapter:
             facts = Facts.from_dict(fields.pop("facts"))
             if facts.classes is not None and not facts.classes.fits(len(labels)):
                 raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
+            if facts.surroundings is not None and not facts.surroundings.fits(*prototypes.shape):
+                raise AdapterError("facts.surroundings does not fit the classes")
             return cls(W, prototypes, labels, **fields, facts=facts)
         except (KeyError, TypeError, ValueError, OverflowError, AdapterError) as error:
             missing = "lacks " if isinstance(error, KeyError) else ""

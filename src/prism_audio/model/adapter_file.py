@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import warnings
 from pathlib import Path
@@ -9,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from prism_audio.errors import AdapterError, PrismWarning
-from prism_audio.io.safe_tensors import TensorFileError, dump, parse_json, read_header
+from prism_audio.errors import AdapterError, InputError, PrismWarning
+from prism_audio.io.safe_tensors import (
+    MAX_HEADER,
+    TensorFileError,
+    dump,
+    parse_json,
+    read_header,
+)
 
 FORMAT = "prism-adapter"
-SCHEMA = 1
+# Files of schema 1 have the centres for drift as text in the card.
+SCHEMA, READABLE = 2, ("1", "2")
 # A map of d = 8192 in float64 is half of this.
 MAX_BYTES = 2**30
-# The centres of thousands of classes are text in the header.
-MAX_HEADER = 2**25
 
 _TEXT = ("encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint")
 
@@ -25,11 +31,17 @@ _TEXT = ("encoder", "encoder_fingerprint", "prompts", "prompts_fingerprint")
 def payload_of(tensors: dict[str, np.ndarray], card: dict[str, Any]) -> bytes:
     """The bytes of a file with these tensors and this card."""
     metadata = {"format": FORMAT, "schema": str(SCHEMA), "card": json.dumps(card)}
-    return dump(tensors, metadata)
+    data = dump(tensors, metadata)
+    if int.from_bytes(data[:8], "little") > MAX_HEADER:
+        raise InputError(
+            f"the labels and facts of an adapter take more than {MAX_HEADER:,} bytes; use fewer or "
+            "shorter labels"
+        )
+    return data
 
 
-def read_card(text: str) -> dict[str, Any]:
-    """The card of a file, with every entry of the right type."""
+def read_card(text: str, centres: np.ndarray | None) -> dict[str, Any]:
+    """The card of a file, with every entry of the right type, and the centres among its facts."""
     try:
         card = parse_json(text)
         # A label that is no text, such as half of a surrogate pair, could never be printed.
@@ -49,7 +61,19 @@ def read_card(text: str) -> dict[str, Any]:
         raise AdapterError(f"{', '.join(_TEXT)} are not all strings")
     if not isinstance(card["parameters"], dict):
         raise AdapterError("its parameters are no object")
+    if isinstance(card["facts"], dict) and isinstance(card["facts"].get("surroundings"), dict):
+        _put_centres(card["facts"]["surroundings"], centres)
     return card
+
+
+def _put_centres(surroundings: dict[str, Any], centres: np.ndarray | None) -> None:
+    """Centres for drift where the facts expect them: a tensor, or Base64 in files of schema 1."""
+    text, classes = surroundings.get("centres"), surroundings.get("classes")
+    if centres is not None:
+        surroundings["centres"] = centres
+    elif isinstance(text, str) and isinstance(classes, list):
+        numbers = np.frombuffer(base64.b64decode(text), np.float16)
+        surroundings["centres"] = numbers.reshape(len(classes) + 1, -1)
 
 
 def _check_labels(labels: Any) -> None:
@@ -70,11 +94,11 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             raise AdapterError(
                 f"{path} is oversized: {size} bytes, an adapter has at most {MAX_BYTES}"
             )
-        header = read_header(path, MAX_HEADER)
+        header = read_header(path)
         metadata = header.metadata
         if metadata.get("format") != FORMAT:
             raise AdapterError(f"{path} is no PRISM adapter: a safetensors file of another kind")
-        if metadata.get("schema") != str(SCHEMA):
+        if metadata.get("schema") not in READABLE:
             raise AdapterError(
                 f"{path} has schema {metadata.get('schema')}, this version reads {SCHEMA}; "
                 "update prism-audio or calibrate the place again"

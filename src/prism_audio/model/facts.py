@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from prism_audio.errors import AdapterError
+from prism_audio.io.types import Float16
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -65,14 +68,23 @@ class Surroundings:
         Root mean square distance of a row from the centre of its class.
     classes : tuple of int
         The classes that have a centre of their own.
-    centres : str
-        The mean of all rows and these centres, (1 + classes, d) float16 in Base64.
+    centres : (1 + classes, d) array of float16
+        The mean of all rows and these centres; a tensor of its own in an adapter's file.
     """
 
     spread: float
     classes: tuple[int, ...]
-    centres: str
+    centres: Float16 = field(compare=False, repr=False)
     extra: Json = field(default_factory=dict)
+
+    def fits(self, C: int, d: int) -> bool:
+        """Whether these are centres of some of ``C`` classes in ``d`` dimensions."""
+        return (
+            self.centres.dtype == np.float16
+            and self.centres.shape == (1 + len(self.classes), d)
+            and max(self.classes, default=0) < C
+            and bool((np.abs(self.centres) <= 1.01).all())  # means of unit rows; false for NaN
+        )
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,7 @@ def _written(record: Any) -> Json:
     result: Json = {}
     for entry in fields(record):
         value = getattr(record, entry.name)
-        if entry.name == "extra" or value == entry.default or value == {}:
+        if isinstance(value, np.ndarray) or entry.name == "extra" or value in (entry.default, {}):
             continue
         if isinstance(value, ClassEvidence | Surroundings):
             value = _written(value)
@@ -170,7 +182,13 @@ def _written(record: Any) -> Json:
 
 
 # What a value of each kind is called in messages.
-_NAMES = {str: "text", int: "a count", float: "a finite number", bool: "true or false"}
+_NAMES = {
+    str: "text",
+    int: "a count",
+    float: "a finite number",
+    bool: "true or false",
+    np.ndarray: "an array",
+}
 
 
 def _checked(value: Any, kind: Any, name: str) -> Any:

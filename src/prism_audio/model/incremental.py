@@ -1,4 +1,4 @@
-"""Incremental calibration in bounded memory: an adapter that grows with the clips of its place.
+"""A sample of rows in bounded memory, for calibration with clips that arrive over time.
 
     u_i   = i / memory + Exp(1)          drawn once, when clip i arrives
     held  = {i : u_i >= t / memory}, at most the ``capacity`` largest of them
@@ -17,19 +17,11 @@ dozen on, and the rest as more arrive.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
 from prism_audio.errors import InputError
-from prism_audio.io.arrays import as_rows
 from prism_audio.io.types import Float, Float64
-
-if TYPE_CHECKING:
-    from prism_audio.model.adapter import Adapter
 
 # 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample, so it should be large.
 CAPACITY = 16_384
@@ -83,80 +75,3 @@ class Reservoir:
         kind = self.rows.dtype if before else rows.dtype
         self.rows = np.concatenate([self.rows[old], new]).astype(kind) if before else new.copy()
         self._stay = stay[held]
-
-
-class Calibrator(Protocol):
-    """What calibrates, such as :class:`prism_audio.PRISM`."""
-
-    adapter_: Adapter
-
-    def fit(self, X: Any, *, prototypes: Any, labels: Sequence[str]) -> Any:
-        """Calibrate on embeddings ``X``; leaves ``adapter_``."""
-
-
-class Growing:
-    """An adapter that is updated as clips of its place arrive.
-
-    >>> site = Growing(PRISM(), T, labels)                     # doctest: +SKIP
-    >>> for E_new in clips: adapter = site.update(E_new)       # doctest: +SKIP
-
-    Parameters
-    ----------
-    model : estimator
-        What calibrates, such as ``PRISM()``; it is cloned.
-    prototypes : (C, d) array
-        Text embeddings of the classes.
-    labels : sequence of str
-        Names of the classes.
-    capacity : int
-        Clips held at most. Beyond that the sample, not everything, is calibrated on.
-    memory : float, optional
-        Forgetting, for a place that changes: after so many clips one is forgotten with probability
-        1 - 1/e. About as many are held; the whole correction wants some twenty for every class.
-    growth : float
-        Calibrate anew only when the clips since the last time exceed this fraction of those held.
-        With 0 every update does, and the adapter is always that of all clips held.
-    seed : int
-        Of the sample.
-
-    Attributes
-    ----------
-    model_ : estimator
-        The model as last calibrated.
-    reservoir : Reservoir
-        The clips held, and how many came.
-    """
-
-    def __init__(
-        self,
-        model: Calibrator,
-        prototypes: Any,
-        labels: Sequence[str] = (),
-        *,
-        capacity: int = CAPACITY,
-        memory: float | None = None,
-        growth: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        if not growth >= 0:
-            raise InputError(f"growth={growth}; wanted a fraction from 0 up")
-        self.model_: Calibrator = clone(model)
-        self.prototypes = np.array(as_rows(prototypes, "prototypes")[0])
-        self.labels, self.growth = tuple(labels), growth
-        self.reservoir = Reservoir(capacity, memory, seed)
-        self._calibrated = 0
-
-    def update(self, E_new: Any) -> Adapter:
-        """Take in embeddings (n, d) of clips that came, and answer with the adapter now in force.
-
-        Its facts tell how many clips it was calibrated on (``N``) and how many had come (``seen``).
-        """
-        rows, _ = as_rows(E_new, "E_new", self.prototypes.shape[1])
-        self.reservoir.add(rows)
-        seen, held = self.reservoir.seen, self.reservoir.rows
-        if self._calibrated == 0 or seen - self._calibrated > self.growth * len(held):
-            self.model_.fit(held, prototypes=self.prototypes, labels=self.labels)
-            adapter = self.model_.adapter_
-            self.model_.adapter_ = replace(adapter, facts=replace(adapter.facts, seen=seen))
-            self._calibrated = seen
-        return self.model_.adapter_

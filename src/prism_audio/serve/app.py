@@ -17,18 +17,28 @@ from starlette.websockets import WebSocket
 from prism_audio._version import __version__
 from prism_audio.errors import PrismError
 from prism_audio.serve import (
+    routes_calibrate,
+    routes_classify,
+    routes_embeddings,
     routes_jobs,
     routes_live,
-    routes_recordings,
     routes_service,
     routes_sites,
 )
-from prism_audio.serve.access import Access
 from prism_audio.serve.errors import ApiError, Problem
-from prism_audio.serve.middleware import RequestMiddleware
+from prism_audio.serve.middleware import RequestMiddleware, refuse_unknown_parameters
 from prism_audio.serve.service import Service
 from prism_audio.serve.settings import ServiceSettings
 
+ROUTES = (
+    routes_classify,
+    routes_embeddings,
+    routes_calibrate,
+    routes_sites,
+    routes_jobs,
+    routes_live,
+    routes_service,
+)
 ABOUT = """
 Zero-shot sound classification that works in noisy places: labels for recordings and streams, and
 calibration of places from unlabelled recordings.
@@ -68,33 +78,20 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: route.name,
-        dependencies=[Depends(_refuse_unknown_parameters)],
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     app.state.service = service
-    for routes in (routes_recordings, routes_sites, routes_jobs, routes_live, routes_service):
+    for routes in ROUTES:
         routes.add_routes(app, service)
     _add_error_handlers(app)
     app.add_middleware(
         RequestMiddleware,
-        access=Access(settings),
+        settings=settings,
         requests=service.requests,
         metrics=service.metrics,
-        client_requests=settings.limits.client_requests,
     )
     _complete_document(app, with_token=bool(settings.token))
     return app
-
-
-async def _refuse_unknown_parameters(connection: HTTPConnection) -> None:
-    known = {field.alias for field in connection.scope["route"].dependant.query_params}
-    unknown = sorted(set(connection.query_params) - known)
-    if unknown:
-        raise ApiError(
-            422,
-            "unknown_parameter",
-            f"there is no parameter {unknown[0][:60]!r} here; "
-            f"known are {', '.join(sorted(known)) or 'none'}",
-        )
 
 
 def _add_error_handlers(app: FastAPI) -> None:

@@ -93,6 +93,34 @@ def stopping() -> ApiError:
     )
 
 
+def too_slow(seconds: float) -> ApiError:
+    """408: the request took longer than it may."""
+    message = f"the request took longer than {seconds:g} s; send fewer or shorter recordings"
+    return ApiError(408, "too_slow", message)
+
+
+def wants_token() -> ApiError:
+    """401: the token is missing, or it is a wrong one."""
+    message = "this service wants its token: send 'Authorization: Bearer <token>'"
+    return ApiError(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})
+
+
+def foreign_host(host: str) -> ApiError:
+    """403: the request is for a name that is none of the service's."""
+    return ApiError(
+        403,
+        "foreign_host",
+        f"the request is for the host {host[:80]!r}, which is none of this service's names; "
+        "start it with --allow-host to be called by another one",
+    )
+
+
+def cross_origin(origin: str) -> ApiError:
+    """403: the request comes from another site's page."""
+    message = f"the request comes from a page at {origin[:80]!r}; only the service's own page may"
+    return ApiError(403, "cross_origin", message)
+
+
 def all_failed(errors: Sequence[ApiError]) -> ApiError:
     """422: not one recording of a request could be used."""
     first = errors[0]

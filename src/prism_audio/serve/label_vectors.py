@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import math
 import threading
+import time
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -19,8 +21,7 @@ from prism_audio.errors import InputError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
-from prism_audio.serve.concurrency import Deadline
-from prism_audio.serve.errors import ApiError
+from prism_audio.serve.errors import ApiError, too_slow
 from prism_audio.serve.settings import Limits
 
 # The sets a client may name; a path is for operators alone.
@@ -59,8 +60,8 @@ class LabelVectors:
     A label's vector depends on nothing but the label and the prompts, so lists share them.
     """
 
-    def __init__(self, encoder: Encoder, prompts: PromptSet) -> None:
-        self._encoder, self._prompts = encoder, prompts
+    def __init__(self, encoder: Encoder, prompts: PromptSet, seconds: float) -> None:
+        self._encoder, self._prompts, self._seconds = encoder, prompts, seconds
         self._shipped = {name: PromptSet.load(name) for name in SHIPPED_PROMPTS}
         self._cache: OrderedDict[tuple[str, str], Float32] = OrderedDict()
         self._lock = threading.Lock()
@@ -76,13 +77,13 @@ class LabelVectors:
         return known.get(adapter.prompts_fingerprint, self._prompts)
 
     def vocabulary(
-        self, labels: Sequence[str], prompts: PromptSet, deadline: Deadline | None = None
+        self, labels: Sequence[str], prompts: PromptSet, until: float = math.inf
     ) -> Vocabulary:
         """Labels with their vectors; computes those that are not cached."""
         rows = []
         for label in labels:
-            if deadline is not None:
-                deadline.check()
+            if time.monotonic() > until:
+                raise too_slow(self._seconds)
             rows.append(self._vector(label, prompts))
         return Vocabulary(
             tuple(labels),
@@ -93,14 +94,12 @@ class LabelVectors:
             prompts.fingerprint,
         )
 
-    async def compute(
-        self, labels: Sequence[str], prompts: PromptSet, deadline: Deadline
-    ) -> Vocabulary:
-        """The same on a thread, so that the event loop goes on."""
-        loop = asyncio.get_running_loop()
+    async def compute(self, labels: Sequence[str], prompts: PromptSet) -> Vocabulary:
+        """The same on a thread, so that the event loop goes on, and within the time of a request."""
+        loop, until = asyncio.get_running_loop(), time.monotonic() + self._seconds
         try:
             return await loop.run_in_executor(
-                self._threads, self.vocabulary, labels, prompts, deadline
+                self._threads, self.vocabulary, labels, prompts, until
             )
         except ApiError:
             raise

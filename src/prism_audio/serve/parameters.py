@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 
 from prism_audio.audio.gate import HIGHEST_RATE, LOWEST_RATE
-from prism_audio.serve.sites import NAME
+from prism_audio.serve.site import NAME
 from prism_audio.serve.uploads import AUDIO, FIELD, JSON, MULTIPART, PCM
 
 PcmForm = Literal["s16le", "s32le", "f32le"]

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from prism_audio.serve import parameters
 from prism_audio.serve.errors import documented
-from prism_audio.serve.jobs import Job
+from prism_audio.serve.job import Job
 from prism_audio.serve.service import Service
 from prism_audio.serve.site_schemas import JobList, JobSummary
 

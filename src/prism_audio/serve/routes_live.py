@@ -21,12 +21,12 @@ from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.listener import Listener, Notice, Pace, Switched, WindowAnswer
 from prism_audio.model.adapter import Adapter
 from prism_audio.serve import parameters
-from prism_audio.serve.access import SUBPROTOCOL
 from prism_audio.serve.byte_pipe import BytePipe
-from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import ApiError, stopping
-from prism_audio.serve.recording_schemas import WindowLabel
+from prism_audio.serve.middleware import SUBPROTOCOL
+from prism_audio.serve.routes_classify import WindowLabel
 from prism_audio.serve.service import Service
+from prism_audio.serve.site import Site
 
 # What a pipe may hold: ten seconds of stereo at 96 kHz.
 PIPE_BYTES = 8 * 2**20
@@ -59,9 +59,10 @@ def add_routes(app: FastAPI, service: Service) -> None:
         channels: parameters.Channels = 1,
     ) -> None:
         await accept(socket)
-        with service.streams.slot():
-            current = await _current_adapter(service, site, labels)
-            encoder = service.urgent
+        with service.streams.take():
+            name = site or service.sites.default
+            current = await _current_adapter(service, name, labels)
+            encoder = service.embedder.urgent
             adapter = current()
             window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST_WINDOW))
             pace = Pace.fit(encoder, window, confirm=confirm)
@@ -72,7 +73,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
             blocks = pcm_blocks(
                 cast(BinaryIO, pipe), rate, encoder.rate, form=format, channels=channels
             )
-            gauge = service.metrics.streams.labels(service.sites.get(site).name)
+            gauge = service.metrics.streams.labels(name)
             service.pipes.add(pipe)
             with gauge.track_inprogress():
                 try:
@@ -102,20 +103,22 @@ async def refuse(socket: WebSocket, error: ApiError) -> None:
 
 
 async def _current_adapter(
-    service: Service, name: str | None, labels: str | None
+    service: Service, name: str, labels: str | None
 ) -> Callable[[], Adapter]:
     """A function that gives the adapter of a site as it is now, with the client's labels."""
-    deadline = Deadline(service.limits.request_seconds)
-    site = service.sites.get(name)
-    adapter = (await service.labeller(site, labels, deadline)).adapter
+
+    async def adapter_of(site: Site) -> Adapter:
+        return site.adapter if labels is None else (await service.relabelled(site, labels)).adapter
+
+    site = service.sites[name]
+    adapter = await adapter_of(site)
     loop = asyncio.get_running_loop()
 
     def current() -> Adapter:
         nonlocal site, adapter
         with suppress(PrismError):  # a site that was removed keeps its last adapter
-            if (latest := service.sites.get(name)) is not site:
-                labeller = service.labeller(latest, labels, deadline)
-                adapter = asyncio.run_coroutine_threadsafe(labeller, loop).result().adapter
+            if (latest := service.sites[name]) is not site:
+                adapter = asyncio.run_coroutine_threadsafe(adapter_of(latest), loop).result()
                 site = latest
         return adapter
 

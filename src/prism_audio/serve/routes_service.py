@@ -15,8 +15,8 @@ from prism_audio.audio.capture import FORMATS
 from prism_audio.audio.decode import SUFFIXES
 from prism_audio.serve.errors import documented
 from prism_audio.serve.service import Service
+from prism_audio.serve.site import NAME
 from prism_audio.serve.site_schemas import Health, ServiceLimits
-from prism_audio.serve.sites import NAME
 
 METRICS = 'prism_requests_total{method="POST",route="/v1/classify",status="200"} 17\n'
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.serve import parameters
-from prism_audio.serve.concurrency import Deadline
 from prism_audio.serve.errors import documented
+from prism_audio.serve.plain_bodies import receive_raw
 from prism_audio.serve.service import Service
+from prism_audio.serve.site import Site
 from prism_audio.serve.site_schemas import SiteHistory, SiteList, SiteSummary
 from prism_audio.serve.site_store import read_bytes
-from prism_audio.serve.sites import Site
-from prism_audio.serve.uploads import PCM, content_type, receive_raw, received
+from prism_audio.serve.uploads import PCM, content_type
 
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -26,13 +27,13 @@ def add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/v1/sites", summary="All sites", tags=["sites"], responses=documented())
     async def list_sites() -> SiteList:
         """The places this service knows, with their labels and the result of their calibration."""
-        summaries = [site.summary(service.encoder) for site in service.sites]
+        summaries = [site.summary(service.encoder) for site in list(service.sites.values())]
         return SiteList(default=service.sites.default, sites=summaries)
 
     @app.get("/v1/sites/{site}", summary="One site", tags=["sites"], responses=documented(404, 422))
     async def get_site(site: parameters.SitePath) -> SiteSummary:
         """A place: its labels, its verdict and why."""
-        return service.sites.get(site).summary(service.encoder)
+        return service.sites[site].summary(service.encoder)
 
     @app.get(
         "/v1/sites/{site}/adapter",
@@ -66,22 +67,15 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def put_site(request: Request, site: parameters.SitePath) -> SiteSummary:
         """Make a site of an adapter's file, or give a site another adapter."""
-        with service.requests.slot():
-            service.sites.check_room(site)
-            deadline = Deadline(service.limits.request_seconds)
-            content_type(request, (PCM,))
-            body = await received(receive_raw(request, service.limits), deadline)
-            try:
-                adapter = read_bytes(await asyncio.to_thread(body.read_at, 0, body.size))
-            finally:
-                body.close()
-            refuse_other_encoder(
-                adapter, service.encoder.fingerprint, service.encoder.id, "the file"
-            )
-            made = Site(site, adapter)
-            made.summary(service.encoder)  # refuses facts that cannot be shown
-            made = await asyncio.to_thread(service.sites.put, made, "upload")
-            return made.summary(service.encoder)
+        service.sites.check_room(site)
+        content_type(request, (PCM,))
+        body = await receive_raw(request, service.limits)
+        adapter = read_bytes(await asyncio.to_thread(body.read_at, 0, body.size))
+        refuse_other_encoder(adapter, service.encoder.fingerprint, service.encoder.id, "the file")
+        made = Site(site, adapter)
+        made.summary(service.encoder)  # refuses facts that cannot be shown
+        made = await asyncio.to_thread(service.sites.put, made, "upload")
+        return made.summary(service.encoder)
 
     @app.get(
         "/v1/sites/{site}/history",
@@ -91,7 +85,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def get_history(site: parameters.SitePath) -> SiteHistory:
         """What a site was calibrated to before, when and on how much; the last ten are kept."""
-        return service.sites.get(site).history
+        return SiteHistory.model_validate(asdict(service.sites[site].history))
 
     @app.post(
         "/v1/sites/{site}/use",
@@ -102,9 +96,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def use_version(site: parameters.SitePath, version: parameters.Version) -> SiteSummary:
         """Undo or redo a calibration, take one that was only offered, or reset to zero-shot (0)."""
-        with service.requests.slot():
-            chosen = await asyncio.to_thread(service.sites.use, site, version)
-            return chosen.summary(service.encoder)
+        chosen = await asyncio.to_thread(service.sites.use, site, version)
+        return chosen.summary(service.encoder)
 
     @app.post(
         "/v1/sites/{site}/rename",
@@ -115,9 +108,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def rename_site(site: parameters.SitePath, name: parameters.NewName) -> SiteSummary:
         """Rename a site; the default site then starts afresh under its own name."""
-        with service.requests.slot():
-            renamed = await asyncio.to_thread(service.sites.rename, site, name)
-            return renamed.summary(service.encoder)
+        renamed = await asyncio.to_thread(service.sites.rename, site, name)
+        return renamed.summary(service.encoder)
 
     @app.delete(
         "/v1/sites/{site}",
@@ -125,9 +117,9 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="Remove a site",
         tags=["sites"],
         response_description="It is gone.",
-        responses=documented(404, 409, 422, 503),
+        responses=documented(404, 409, 422, 429, 503),
     )
     async def delete_site(site: parameters.SitePath) -> None:
         """Remove a site and its stored adapter; the default site stays."""
-        with service.requests.slot():
+        with service.requests.take():
             await asyncio.to_thread(service.sites.remove, site)

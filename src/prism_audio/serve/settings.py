@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,3 +91,19 @@ class ServiceSettings:
     root_path: str = ""
     proxy: bool = False
     limits: Limits = field(default_factory=Limits)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name reaches this machine alone."""
+    if is_address(host.strip("[]")):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def is_address(name: str) -> bool:
+    """Whether a host is given by its address."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

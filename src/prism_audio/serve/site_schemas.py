@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from prism_audio.serve.errors import Problem
-from prism_audio.serve.recording_schemas import FailedRecording, Schema, example
+from prism_audio.serve.schemas import FailedRecording, Schema, example
 
 _JOB = "0f3a9c1d22b84e67"
 _SITE: dict[str, Any] = {
@@ -136,24 +136,6 @@ class SiteList(Schema):
 
     default: str
     sites: list[SiteSummary]
-
-
-class AcceptedJob(Schema):
-    """A calibration that was accepted."""
-
-    model_config = example(
-        {
-            "job": _JOB,
-            "site": "street",
-            "url": f"/v1/jobs/{_JOB}",
-            "events": f"/v1/jobs/{_JOB}/events",
-        }
-    )
-
-    job: str
-    site: str
-    url: str
-    events: str
 
 
 class ClassCount(Schema):

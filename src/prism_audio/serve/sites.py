@@ -6,111 +6,27 @@ old one ends with it. On the disk it is the same: files are replaced whole.
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.labelling.calibration import refuse_other_encoder
-from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
-from prism_audio.model.facts import Facts
+from prism_audio.model.history import History, is_weaker
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.errors import ApiError
-from prism_audio.serve.site_schemas import (
-    EncoderSummary,
-    SiteHistory,
-    SiteSummary,
-    SiteVersion,
-    Verdict,
-)
+from prism_audio.serve.site import Site, check_name
 from prism_audio.serve.site_store import SiteStore, file_bytes
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 MOST = 200
-# From the weakest to the strongest.
-VERDICTS: tuple[Verdict, ...] = ("none", "zero-shot", "shrunk", "adapted")
-# A correction that has lost more than this share of its weight is weaker.
-LOSS = 0.1
 
 Origin = Literal["start", "calibration", "upload"]
 
 
-@dataclass(frozen=True, eq=False)
-class Site:
-    """A place.
-
-    Attributes
-    ----------
-    name : str
-        Its name in requests.
-    adapter : Adapter
-        What labels its sounds.
-    history : SiteHistory
-        Its versions; version 0 is plain zero-shot.
-    """
-
-    name: str
-    adapter: Adapter
-    history: SiteHistory = field(default_factory=SiteHistory)
-
-    @cached_property
-    def labeller(self) -> Labeller:
-        """What labels its sounds; made once."""
-        return Labeller(self.adapter)
-
-    @cached_property
-    def calibrated(self) -> bool:
-        """Whether its adapter changes anything, or at least was calibrated."""
-        W = self.adapter.W
-        return bool(self.adapter.facts.verdict) or not np.array_equal(W, np.eye(*W.shape))
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of its calibration; ``none`` where there was none."""
-        verdict = self.adapter.facts.verdict
-        return next((known for known in VERDICTS if known == verdict), "none")
-
-    def summary(self, encoder: Encoder) -> SiteSummary:
-        """The site as clients see it."""
-        facts = self.adapter.facts
-        return SiteSummary(
-            name=self.name,
-            encoder=EncoderSummary(
-                id=encoder.id,
-                rate=encoder.rate,
-                window=encoder.window,
-                hop=encoder.hop,
-                dim=encoder.dim,
-            ),
-            labels=list(self.adapter.labels),
-            verdict=self.verdict,
-            reasons=list(facts.reasons),
-            weight=_weight(facts),
-            clips=facts.N,
-            date=_iso(facts.date),
-            version=self.history.in_use,
-            previous=self.history.previous,
-        )
-
-    def is_weaker_than(self, other: Site) -> bool:
-        """Whether this correction is weaker than another: by its verdict, or by its weight."""
-        mine, theirs = VERDICTS.index(self.verdict), VERDICTS.index(other.verdict)
-        if mine != theirs:
-            return mine < theirs
-        weights = _weight(self.adapter.facts), _weight(other.adapter.facts)
-        return None not in weights and weights[0] < (1 - LOSS) * weights[1]  # type: ignore[operator]
-
-
-class Sites:
+class Sites(dict[str, Site]):
     """All sites by name.
 
     Parameters
@@ -133,36 +49,23 @@ class Sites:
         self.notes: list[str] = []
         self._encoder, self._store = encoder, SiteStore(store)
         self._initial = {site.name: site for site in initial}
-        self._sites = dict(self._initial)
+        super().__init__(self._initial)
         self._writing = threading.Lock()
         for path in self._store.files():
             self._read(path)
-
-    def __iter__(self) -> Iterator[Site]:
-        return iter(self._sites.values())
-
-    def __len__(self) -> int:
-        return len(self._sites)
 
     def close(self) -> None:
         """Let another service use the store."""
         self._store.close()
 
-    def get(self, name: str | None = None) -> Site:
-        """The site of that name, or the default one."""
-        site = self._sites.get(name or self.default)
-        if site is None:
-            raise ApiError(
-                404,
-                "unknown_site",
-                f"there is no site {name!r}; known are {', '.join(list(self._sites)[:20])}",
-            )
-        return site
+    def __missing__(self, name: str) -> Site:
+        known = ", ".join(list(self)[:20])
+        raise ApiError(404, "unknown_site", f"there is no site {name!r}; known are {known}")
 
     def check_room(self, name: str) -> None:
         """Refuse an invalid name, or one site too many."""
         check_name(name)
-        if name not in self._sites and len(self._sites) >= MOST:
+        if name not in self and len(self) >= MOST:
             raise ApiError(
                 409, "too_many_sites", f"there are {MOST} sites, the most; remove one first"
             )
@@ -174,38 +77,37 @@ class Sites:
         """
         self.check_room(site.name)
         with self._writing:
-            present = self._sites.get(site.name)
-            history = present.history if present else SiteHistory()
+            present = self.get(site.name)
+            history = present.history if present else History()
             if present and present.calibrated and not history.versions:
-                history = self._keep(present, history, "start")
+                history = self._store.add(present.name, history, present.adapter, "start")
                 history = self._store.use(
                     present.name, history, history.versions[-1].version, present.adapter
                 )
-            history = self._keep(site, history, origin)
-            if present and site.is_weaker_than(present) and not take_weaker:
-                self._switch(replace(present, history=history))
+            history = self._store.add(site.name, history, site.adapter, origin)
+            if present and not take_weaker and is_weaker(site.adapter, present.adapter):
+                self[site.name] = replace(present, history=history)
             else:
                 version = history.versions[-1].version
                 history = self._store.use(site.name, history, version, site.adapter)
-                self._switch(replace(site, history=history))
+                self[site.name] = replace(site, history=history)
         return replace(site, history=history)
 
     def use(self, name: str, version: int) -> Site:
         """Go back, or forward, to a version; 0 is plain zero-shot with the labels in use."""
         with self._writing:
-            site = self.get(name)
+            site = self[name]
             if version == 0:
                 adapter = Vocabulary.of(site.adapter).adapter()
             else:
                 adapter = self._version(site, version)
             history = self._store.use(name, site.history, version, adapter)
-            site = Site(name, adapter, history)
-            self._switch(site)
-        return site
+            self[name] = Site(name, adapter, history)
+            return self[name]
 
     def file(self, name: str, version: int | None) -> bytes:
         """The adapter of a site, or of one of its versions, as the bytes of a file."""
-        site = self.get(name)
+        site = self[name]
         version = site.history.in_use if version is None else version
         if version:
             return file_bytes(self._version(site, version))
@@ -220,9 +122,9 @@ class Sites:
     def rename(self, name: str, new: str) -> Site:
         """Give a site another name; the default one then starts afresh under its own."""
         with self._writing:
-            site = replace(self.get(name), name=new)
+            site = replace(self[name], name=new)
             check_name(new)
-            if new in self._sites:
+            if new in self:
                 raise ApiError(
                     409, "name_taken", f"there is a site {new!r} already; remove it first"
                 )
@@ -232,13 +134,13 @@ class Sites:
                 )
             self._store.rename(name, new)
             self._forget(name)
-            self._switch(site)
+            self[new] = site
         return site
 
     def remove(self, name: str) -> None:
         """Remove a site, on the disk too."""
         with self._writing:
-            self.get(name)
+            self[name]
             if name == self.default:
                 raise ApiError(
                     409,
@@ -248,30 +150,16 @@ class Sites:
             self._store.remove(name)
             self._forget(name)
 
-    def _keep(self, site: Site, history: SiteHistory, origin: Origin) -> SiteHistory:
-        facts = site.adapter.facts
-        version = SiteVersion(
-            version=max((v.version for v in history.versions), default=0) + 1,
-            origin=origin,
-            labels=list(site.adapter.labels),
-            verdict=site.verdict,
-            weight=_weight(facts),
-            clips=facts.N,
-            date=_iso(facts.date) or datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        return self._store.add(site.name, history, site.adapter, version)
-
     def _version(self, site: Site, version: int) -> Adapter:
         if version not in (known.version for known in site.history.versions):
             raise ApiError(404, "unknown_version", f"{site.name!r} has no version {version}")
         return self._store.adapter(site.name, version)
 
-    def _switch(self, site: Site) -> None:
-        self._sites = {**self._sites, site.name: site}
-
     def _forget(self, name: str) -> None:
-        initial = {name: self._initial[name]} if name == self.default else {}
-        self._sites = {key: site for key, site in self._sites.items() if key != name} | initial
+        if name == self.default:
+            self[name] = self._initial[name]
+        else:
+            del self[name]
 
     def _read(self, path: Path) -> None:
         try:
@@ -284,39 +172,10 @@ class Sites:
         except PrismError as error:
             self.notes.append(f"left out of the store: {error}")
             return
-        if (given := self._sites.get(path.stem)) is not None:
+        if (given := self.get(path.stem)) is not None:
             labels = "" if given.adapter.labels == site.adapter.labels else " with other labels"
             self.notes.append(
                 f"the site {path.stem!r} is taken from the store{labels} ({path}), not from this "
                 "command; remove that file to go back"
             )
-        self._sites[path.stem] = site
-
-
-def check_name(name: str) -> None:
-    """Refuse what cannot name a site, and so its file."""
-    if not re.fullmatch(NAME, name, re.ASCII):
-        raise ApiError(
-            422,
-            "bad_site_name",
-            f"{name[:80]!r} cannot name a site; wanted are 1 to 64 of a-z, 0-9, '-' and '_', "
-            "beginning with a letter or digit",
-        )
-
-
-def name_of(path: Path) -> str:
-    """A name for the site in an adapter's file."""
-    name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")[:64]
-    return name or "site"
-
-
-def _weight(facts: Facts) -> float | None:
-    return None if facts.weight is None else round(facts.weight, 4)
-
-
-def _iso(date: str) -> str | None:
-    try:
-        when = datetime.strptime(date, "%Y-%m-%d %H:%M UTC").replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return when.isoformat()
+        self[path.stem] = site

@@ -1,100 +1,136 @@
-"""From the body of a request to recordings: counted while it comes, kept in one temporary file.
+"""From the body of a request to recordings: counted while it comes; a large one goes to the disk.
 
-The file has no name, so nothing that a client says can lead to a path: the names it gives to its
-recordings are text for messages and answers. One file for a whole request, because a thousand open
-ones would be more than a process may have.
+Its temporary file has no name, so nothing that a client says can lead to a path: the names it gives
+to its recordings are text for messages and answers. There is one file for a whole request, because a
+thousand open ones would be more than a process may have.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
-import struct
 import tempfile
+import time
 import unicodedata
-from collections.abc import AsyncIterator, Coroutine
-from typing import IO, Any, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
-import numpy as np
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
-from prism_audio.audio.capture import FORMATS
-from prism_audio.audio.container import View
 from prism_audio.audio.source import OpenRecording
-from prism_audio.serve.concurrency import Deadline
-from prism_audio.serve.errors import ApiError
+from prism_audio.serve.errors import ApiError, too_slow
 from prism_audio.serve.settings import Limits
-
-Anything = TypeVar("Anything")
 
 FIELD = "files"
 MULTIPART, PCM, JSON = "multipart/form-data", "application/octet-stream", "application/json"
-# What waits in memory until it is worth a trip to the disk.
-_FLUSH = 1 << 20
-# Seconds without a byte after which a body is given up.
-BODY_IDLE_SECONDS = 20.0
 AUDIO = "audio/*"
-_MAGIC = (b"RIFF", b"RF64", b"RIFX", b"OggS", b"fLaC", b"caff", b"FORM", b"\x1aE\xdf\xa3")
+# Bytes that stay in memory; more are worth a trip to the disk.
+_IN_MEMORY = 1 << 20
+# Seconds without a byte after which a body is given up; bytes on the disk that earn a second more.
+BODY_IDLE_SECONDS, BYTES_A_SECOND = 20.0, 100_000
 _LONGEST_NAME, _LONGEST_HEAD = 255, 8192
 
 
-class Recording(View):
-    """A stretch of an upload that reads like a file; ``name`` is what the client called it."""
+class Body:
+    """The bytes of a request, in memory or in a file that ends with the last who uses it.
 
-    def __init__(self, body: Body, name: str, start: int, stop: int, head: bytes = b"") -> None:
-        super().__init__(body, head, start, stop)
-        self.name = name
-        self.size = len(head) + stop - start
+    ``size`` bytes came; after ``until``, by ``time.monotonic``, nobody waits for an answer.
+    """
 
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._file: io.FileIO | None = None
+        self._memory = bytearray()
+        self.size = 0
+        self.until = time.monotonic() + limits.request_seconds
 
-class Body(OpenRecording):
-    """The bytes of a request in its temporary file; many threads may read it at once."""
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
-    def __init__(self, file: IO[Any]) -> None:
-        super().__init__(file, "the upload")  # type: ignore[arg-type]
-        self._handle = file.fileno()
+    def take(self, data: bytes | memoryview) -> None:
+        """Keep more bytes."""
+        self._memory += data
+        self.size += len(data)
+
+    async def receive(self, request: Request, sink: Callable[[bytes], object]) -> None:
+        """Hand the body to a function while it comes; what that takes is written on the way."""
+        announced = request.headers.get("content-length", "")
+        total = 0
+        try:
+            self._count(int(announced) if announced.isdecimal() else 0)
+            async with asyncio.timeout(BODY_IDLE_SECONDS) as idle:
+                async for chunk in request.stream():
+                    total += len(chunk)
+                    self._count(total)
+                    sink(chunk)
+                    if len(self._memory) > _IN_MEMORY:
+                        self.until += len(self._memory) / BYTES_A_SECOND
+                        await asyncio.to_thread(self._write)
+                    idle.reschedule(min(time.monotonic() + BODY_IDLE_SECONDS, self.until))
+        except TimeoutError:
+            if time.monotonic() >= self.until:
+                raise too_slow(self._limits.request_seconds) from None
+            message = f"no byte of the body came for {BODY_IDLE_SECONDS:g} s; send it again"
+            raise ApiError(408, "too_slow", message) from None
+        except ClientDisconnect:
+            message = "the client went away before the request ended"
+            raise ApiError(400, "disconnected", message) from None
+        if self._file is not None:
+            self._write()
+
+    def _count(self, size: int) -> None:
+        if size > (most := self._limits.bytes):
+            message = f"the request is larger than {most} bytes; send fewer recordings at a time"
+            raise ApiError(413, "too_large", message)
+
+    def _write(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the body)
+        view = memoryview(self._memory)
+        while len(view):
+            view = view[self._file.write(view) :]
+        self._memory = bytearray()
 
     def read_at(self, offset: int, count: int) -> bytes:
+        """Bytes from ``offset`` on, once all have come; many threads may read at once."""
+        if self._file is None:
+            return bytes(memoryview(self._memory)[offset : offset + count])
         parts = []
-        while count > 0 and (part := os.pread(self._handle, count, offset)):
+        while count > 0 and (part := os.pread(self._file.fileno(), count, offset)):
             parts.append(part)
             offset, count = offset + len(part), count - len(part)
         return b"".join(parts)
 
-    def close(self) -> None:
-        """Give the disk back."""
-        self.file.close()
+
+class Recording(OpenRecording):
+    """The end of a body, with new first bytes; ``name`` is what the client called it."""
+
+    def __init__(self, body: Body, name: str, start: int = 0, head: bytes = b"") -> None:
+        self._body, self._start, self._head = body, start, head
+        self.name, self.size = name, len(head) + body.size - start
+        self.warnings: list[str] = []
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Bytes from ``offset`` on: ``count`` of them, fewer only where the recording ends."""
+        head = self._head[offset : offset + count]
+        at = offset + len(head)
+        rest = min(count - len(head), self.size - at)
+        return head + self._body.read_at(self._start + at - len(self._head), rest)
+
+    def warn(self, message: str) -> None:
+        """Keep what is odd about it for the answer."""
+        self.warnings.append(message)
 
 
-class Upload:
-    """What a request brought; close it when it has been read.
+class Upload(NamedTuple):
+    """The recordings of a request, in the order in which they came, and until when to answer."""
 
-    Attributes
-    ----------
-    recordings : list of Recording
-        In the order in which they came.
-    """
-
-    def __init__(self, body: Body, recordings: list[Recording]) -> None:
-        self._body, self.recordings = body, recordings
-
-    def close(self) -> None:
-        """Forget the recordings."""
-        self._body.close()
-
-
-async def received(receiving: Coroutine[Any, Any, Anything], deadline: Deadline) -> Anything:
-    """The body of a request, once it is here; raises where that takes too long."""
-    try:
-        return await asyncio.wait_for(receiving, deadline.left)
-    except TimeoutError:
-        raise deadline.error() from None
-    except ClientDisconnect:
-        raise ApiError(
-            400, "disconnected", "the client went away before the request ended"
-        ) from None
+    recordings: list[Recording]
+    until: float
 
 
 def content_type(request: Request, known: tuple[str, ...]) -> str:
@@ -113,122 +149,38 @@ def content_type(request: Request, known: tuple[str, ...]) -> str:
 
 async def receive_multipart(request: Request, limits: Limits) -> Upload:
     """The files of a form, or a :class:`ApiError` that says what is wrong with it."""
-    _, options = parse_options_header(request.headers.get("content-type"))
-    parts = _Parts(limits)
+    body = Body(limits)
+    form = _Form(body, limits)
     try:
-        parser = MultipartParser(options.get(b"boundary", b""), parts.callbacks)  # type: ignore[arg-type]
-        if not options.get(b"boundary"):
+        boundary = parse_options_header(request.headers.get("content-type"))[1].get(b"boundary")
+        if not boundary:
             raise FormParserError("its Content-Type names no boundary")
-
-        async def chunks() -> AsyncIterator[bytes]:
-            async for chunk in _counted(request, limits):
-                parser.write(chunk)
-                yield parts.taken()
-
-        body = await _spooled(chunks())
+        parser = MultipartParser(boundary, form.callbacks())  # type: ignore[arg-type]
+        await body.receive(request, parser.write)
     except FormParserError as error:
         raise ApiError(400, "bad_multipart", f"the form cannot be read: {error}") from None
-    if not parts.complete:
-        body.close()
+    if not form.complete:
         raise ApiError(400, "bad_multipart", "the form breaks off before its end; send it again")
-    if not parts.found:
-        body.close()
-        raise ApiError(
-            422, "no_files", f"the form holds no recording; send one or more as {FIELD!r}"
-        )
-    return Upload(body, [Recording(body, *part) for part in parts.found])
+    if not form.recordings:
+        message = f"the form holds no recording; send one or more as {FIELD!r}"
+        raise ApiError(422, "no_files", message)
+    return Upload(form.recordings, body.until)
 
 
-async def receive_sound(
-    request: Request, limits: Limits, *, rate: int, form: str, channels: int
-) -> Upload:
-    """One recording as the whole body: a file of a known kind, or raw samples.
-
-    Raw samples are read as a wav file with this rate, form and number of channels.
-    """
-    body = await receive_raw(request, limits)
-    if content_type(request, (PCM,)) == AUDIO or _is_container(body.read_at(0, 12)):
-        return Upload(body, [Recording(body, "recording", 0, body.size)])
-    kind, _ = FORMATS[form]
-    width = np.dtype(kind).itemsize
-    tag = 3 if form.startswith("f") else 1
-    sound = struct.pack(
-        "<HHIIHH", tag, channels, rate, rate * width * channels, width * channels, 8 * width
-    )
-    # A length of zero means "to the end", as recorders write it that never learn the length.
-    head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", len(sound)) + sound + b"data\0\0\0\0"
-    return Upload(body, [Recording(body, "samples", 0, body.size, head)])
-
-
-def _is_container(head: bytes) -> bool:
-    """Whether a body begins like a file, and not like samples."""
-    return head[:4] in _MAGIC or head[:3] == b"ID3" or head[4:8] == b"ftyp"
-
-
-async def receive_raw(request: Request, limits: Limits) -> Body:
-    """The body as it is."""
-    return await _spooled(_counted(request, limits))
-
-
-async def _counted(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > limits.bytes:
-        raise _too_large(limits)
-    total = 0
-    chunks = request.stream()
-    while True:
-        try:
-            chunk = await asyncio.wait_for(anext(chunks), BODY_IDLE_SECONDS)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            message = f"no byte of the body came for {BODY_IDLE_SECONDS:g} s; send it again"
-            raise ApiError(408, "too_slow", message) from None
-        total += len(chunk)
-        if total > limits.bytes:
-            raise _too_large(limits)
-        yield chunk
-
-
-def _too_large(limits: Limits) -> ApiError:
-    return ApiError(
-        413,
-        "too_large",
-        f"the request is larger than {limits.bytes} bytes; send fewer recordings at a time",
-    )
-
-
-async def _spooled(chunks: AsyncIterator[bytes]) -> Body:
-    file = tempfile.TemporaryFile(prefix="prism-upload-")  # noqa: SIM115 (lives as long as the body)
-    try:
-        held: list[bytes] = []
-        size = 0
-        async for chunk in chunks:
-            held.append(chunk)
-            size += len(chunk)
-            if size >= _FLUSH:
-                await asyncio.to_thread(file.write, b"".join(held))
-                held, size = [], 0
-        file.write(b"".join(held))
-        file.flush()
-        return Body(file)
-    except BaseException:
-        file.close()
-        raise
-
-
-class _Parts:
+class _Form:
     """What the parser of a form calls: finds where each recording begins and ends."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self.found: list[tuple[str, int, int]] = []
+    def __init__(self, body: Body, limits: Limits) -> None:
+        self._body, self._limits = body, limits
+        self.recordings: list[Recording] = []
         self.complete = False
-        self._held = bytearray()
-        self._length = self._start = self._head = 0
         self._field = self._value = self._disposition = b""
+        self._head = self._start = 0
         self._name = ""
-        self.callbacks = {
+
+    def callbacks(self) -> dict[str, Callable[..., None]]:
+        """For the parser."""
+        return {
             "on_part_begin": self._begin,
             "on_header_field": self._header_field,
             "on_header_value": self._header_value,
@@ -239,28 +191,21 @@ class _Parts:
             "on_end": self._all,
         }
 
-    def taken(self) -> bytes:
-        """Bytes of recordings that came since the last call."""
-        data = bytes(self._held)
-        self._held.clear()
-        return data
-
     def _begin(self) -> None:
         self._field = self._value = self._disposition = b""
         self._head = 0
 
     def _header_field(self, data: bytes, start: int, end: int) -> None:
-        self._count_head(end - start)
-        self._field += data[start:end]
+        self._field += self._counted(data[start:end])
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._count_head(end - start)
-        self._value += data[start:end]
+        self._value += self._counted(data[start:end])
 
-    def _count_head(self, size: int) -> None:
-        self._head += size
+    def _counted(self, data: bytes) -> bytes:
+        self._head += len(data)
         if self._head > _LONGEST_HEAD:
             raise FormParserError(f"a part has more than {_LONGEST_HEAD} bytes of headers")
+        return data
 
     def _header_end(self) -> None:
         if self._field.lower() == b"content-disposition":
@@ -268,7 +213,7 @@ class _Parts:
         self._field = self._value = b""
 
     def _headers_finished(self) -> None:
-        _, options = parse_options_header(self._disposition)
+        options = parse_options_header(self._disposition)[1]
         field = options.get(b"name", b"").decode("utf-8", "replace")
         if field != FIELD:
             raise ApiError(
@@ -277,28 +222,22 @@ class _Parts:
                 f"the form has a part called {field[:60]!r}; recordings go into {FIELD!r}, "
                 "and everything else into the address",
             )
-        if len(self.found) >= self._limits.files:
-            raise ApiError(
-                413,
-                "too_many_files",
-                f"the request holds more than {self._limits.files} recordings; send fewer at a time",
-            )
+        number = len(self.recordings)
+        if number >= (most := self._limits.files):
+            message = f"the request holds more than {most} recordings; send fewer at a time"
+            raise ApiError(413, "too_many_files", message)
         if not options.get(b"filename"):
-            raise ApiError(
-                422,
-                "no_files",
-                f"a part {FIELD!r} of the form is no file; with curl, write -F {FIELD}=@street.wav",
-            )
+            message = f"a part {FIELD!r} of the form is no file; with curl, write -F {FIELD}=@a.wav"
+            raise ApiError(422, "no_files", message)
         name = options[b"filename"].decode("utf-8", "replace")
-        self._name = readable_name(name) or f"recording {len(self.found) + 1}"
-        self._start = self._length
+        self._name = readable_name(name) or f"recording {number + 1}"
+        self._start = self._body.size
 
     def _data(self, data: bytes, start: int, end: int) -> None:
-        self._held += data[start:end]
-        self._length += end - start
+        self._body.take(memoryview(data)[start:end])
 
     def _end(self) -> None:
-        self.found.append((self._name, self._start, self._length))
+        self.recordings.append(Recording(self._body, self._name, self._start))
 
     def _all(self) -> None:
         self.complete = True

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +14,7 @@ from prism_audio.encoders.clap.export.htsat import audio_graph
 from prism_audio.encoders.clap.export.roberta import text_graph
 from prism_audio.encoders.clap.onnx_encoder import PRECISIONS, OnnxClapEncoder, tower_files
 from prism_audio.errors import AssetError, PrismError
+from prism_audio.io.atomic import atomic_folder
 from prism_audio.io.runtime import import_onnxruntime
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def export_clap(
     """
     _require_onnx()
     drifts: dict[str, Drift] = {}
-    with _new_folder(Path(folder)) as made:
+    with atomic_folder(folder) as made:
         report("writing the towers in float32")
         _write_model(encoder, made)
         report("quantising them to eight bits")
@@ -137,25 +135,6 @@ def _require_onnx() -> None:
         raise PrismError(
             "writing ONNX files needs the package onnx: pip install 'prism-audio[clap,onnx]'"
         ) from error
-
-
-@contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
-    """A folder that takes the name ``target`` when the block has ended without an error."""
-    try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise PrismError(f"cannot write {target}: it exists; name a new folder or remove it")
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    try:
-        yield made
-        made.chmod(0o755)
-        made.replace(target)
-    except OSError as error:
-        raise PrismError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def file_sizes(folder: Path) -> dict[str, int]:

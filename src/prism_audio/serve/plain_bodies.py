@@ -1,22 +1,31 @@
-"""Read embeddings, or ids of recordings that were embedded before, from JSON.
+"""Bodies that are no form: one recording, raw samples, or embeddings and ids of rows as JSON.
 
 Parsing a long text in one call would keep Python's lock, and so stop every other request, for
-seconds; a row takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` and
+seconds; an embedding takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` and
 ``{"rows": ["...", ...]}`` are understood.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import struct
 from typing import NoReturn
 
 import numpy as np
+from starlette.requests import Request
 
+from prism_audio.audio.capture import FORMATS
 from prism_audio.io.types import Float32
+from prism_audio.serve.embedding import Embedder
 from prism_audio.serve.errors import ApiError
+from prism_audio.serve.row_cache import EmbeddedRecording
 from prism_audio.serve.settings import Limits
-from prism_audio.serve.uploads import Body
+from prism_audio.serve.uploads import AUDIO, Body, Recording, Upload
+
+# How files of sound begin.
+_MAGIC = (b"RIFF", b"RF64", b"RIFX", b"OggS", b"fLaC", b"caff", b"FORM", b"\x1aE\xdf\xa3")
 
 # No embedding is this long; what is would overflow in float32 when it is squared.
 LARGEST = 1e6
@@ -26,6 +35,56 @@ _OPENING = re.compile(r'\s*\{\s*"(embeddings|rows)"\s*:\s*\[\s*')
 _ID = re.compile(r"[0-9a-f]{32}")
 _NEXT = re.compile(r"\s*,\s*(?=\[)")
 _CLOSING = re.compile(r"\s*\]\s*\}\s*$")
+
+
+async def receive_sound(
+    request: Request, limits: Limits, kind: str, pcm: tuple[int, str, int]
+) -> Upload:
+    """One recording as the whole body: a file of a known kind, or raw samples.
+
+    Raw samples are read as a wav file with the rate, form and number of channels in ``pcm``.
+    """
+    body = await receive_raw(request, limits)
+    first = body.read_at(0, 12)
+    is_file = first[:4] in _MAGIC or first[:3] == b"ID3" or first[4:8] == b"ftyp"
+    if kind == AUDIO or is_file:
+        return Upload([Recording(body, "recording")], body.until)
+    rate, form, channels = pcm
+    width = np.dtype(FORMATS[form][0]).itemsize
+    tag = 3 if form.startswith("f") else 1
+    sound = struct.pack(
+        "<HHIIHH", tag, channels, rate, rate * width * channels, width * channels, 8 * width
+    )
+    # A length of zero means "to the end", as recorders write it that never learn the length.
+    head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", len(sound)) + sound + b"data\0\0\0\0"
+    return Upload([Recording(body, "samples", 0, head)], body.until)
+
+
+async def receive_raw(request: Request, limits: Limits) -> Body:
+    """The body as it is."""
+    body = Body(limits)
+    await body.receive(request, body.take)
+    return body
+
+
+async def receive_rows(
+    request: Request, limits: Limits, embedder: Embedder
+) -> list[EmbeddedRecording | ApiError]:
+    """Embeddings that a client sent, or those that were kept of its recordings."""
+    body = await receive_raw(request, limits)
+
+    def read() -> list[EmbeddedRecording | ApiError]:
+        rows = read_rows(body, embedder.encoder.dim, limits)
+        if isinstance(rows, list):
+            return [embedder.rows.get(id) or _not_kept(id) for id in rows]
+        return [EmbeddedRecording.without_sound(f"row {i}", row) for i, row in enumerate(rows)]
+
+    return await asyncio.to_thread(read)
+
+
+def _not_kept(id: str) -> ApiError:
+    message = "the service does not keep this recording any more; send its sound"
+    return ApiError(404, "unknown_row", message, file=id)
 
 
 def read_rows(body: Body, dim: int, limits: Limits) -> Float32 | list[str]:

@@ -1,0 +1,197 @@
+"""A listening campaign: what the labels of picked clips say of an adapter at a place.
+
+>>> judged = Campaign(population, rows, truth, probability)      # doctest: +SKIP
+>>> judged.adapted, judged.difference.confidence                 # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism_audio.encoders.prompts import clean_label
+from prism_audio.errors import InputError
+from prism_audio.evaluation import sampling
+from prism_audio.evaluation.clip_scores import Interval
+from prism_audio.evaluation.population import OTHER, Population, survey
+from prism_audio.evaluation.sampling import Difference, Sample
+from prism_audio.geometry.sphere import Labels
+from prism_audio.io.types import Float64
+from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.labelling.labeller import BACKGROUND, UNKNOWN
+from prism_audio.labelling.sheet import OTHER as NONE_OF_THEM
+from prism_audio.labelling.sheet import class_of, read_sheet
+from prism_audio.model.adapter import Adapter
+from prism_audio.store.store import Store
+
+# What a person may write of a clip that is none of the classes.
+NONE = (NONE_OF_THEM, UNKNOWN, BACKGROUND)
+
+
+class LabelPrecision(NamedTuple):
+    """How often an answer is right where it is reported.
+
+    Attributes
+    ----------
+    label : int
+        The class.
+    answers, listened : int
+        Clips of the place that are reported as this class, and those of them that were listened to.
+    precision : Interval
+        The part of them that is right; NaN where none was listened to.
+    threshold, reached : float or None
+        The least score that gives the wanted precision, and the part of the clips with this answer
+        that reach it; None where none does, or none was wanted.
+    """
+
+    label: int
+    answers: int
+    listened: int
+    precision: Interval
+    threshold: float | None
+    reached: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Picked clips with what a person heard in them.
+
+    Attributes
+    ----------
+    population : Population
+        What the adapter says of all clips of the place.
+    rows : (n,) array
+        The clips that were listened to.
+    truth : (n,) array
+        What they are: classes, or OTHER for none of them.
+    inclusion : (n,) array
+        The probabilities with which they were picked.
+    """
+
+    population: Population
+    rows: NDArray[np.intp]
+    truth: Labels
+    inclusion: Float64
+
+    @cached_property
+    def adapted(self) -> Interval:
+        """The accuracy of the adapter at this place."""
+        return sampling.accuracy(self.population.probability, self._sample())
+
+    @cached_property
+    def zero_shot(self) -> Interval:
+        """The accuracy of zero-shot at this place."""
+        p = self.population.zero_shot_probability
+        right = self.population.zero_shot[self.rows] == self.truth
+        return sampling.accuracy(p, Sample(p[self.rows], right, self.inclusion, self._rank))
+
+    @cached_property
+    def difference(self) -> Difference:
+        """How much better the adapter is than zero-shot."""
+        everywhere = self.population.answer != self.population.zero_shot
+        differs = everywhere[self.rows]
+        now, then = (
+            (answer[self.rows] == self.truth)[differs].astype(float)
+            for answer in (self.population.answer, self.population.zero_shot)
+        )
+        part = float(everywhere.mean())
+        return sampling.difference(part, now - then, self.inclusion[differs], len(self.rows))
+
+    def precisions(self, wanted: float | None = None) -> list[LabelPrecision]:
+        """The precision of every class that is reported, most frequent first."""
+        population = self.population
+        reported = np.flatnonzero(np.bincount(population.answer[population.convinced]))
+        table = [self._precision(int(label), wanted) for label in reported]
+        return sorted(table, key=lambda row: -row.answers)
+
+    def threshold(self, wanted: float) -> tuple[float, float] | None:
+        """One least score for all classes that gives the ``wanted`` precision, and who reaches it."""
+        population = self.population
+        x = sampling.evidence(population.probability)
+        return sampling.thresholds(wanted, x, population.score, self._shift, self._slope)
+
+    @cached_property
+    def _rank(self) -> NDArray[np.intp]:
+        """Puts clips side by side that are alike, as the pick did."""
+        population = self.population
+        order = np.lexsort((population.score[self.rows], population.answer[self.rows]))
+        return np.argsort(order)
+
+    @cached_property
+    def _slope(self) -> float:
+        sample = self._sample()
+        return sampling.fit_slope(sampling.evidence(sample.probability), sample.right.astype(float))
+
+    @cached_property
+    def _shift(self) -> float:
+        return self._shift_of(self._sample(), 0.0)
+
+    def _shift_of(self, sample: Sample, centre: float) -> float:
+        x = sampling.evidence(sample.probability)
+        return sampling.fit_shift(x, sample.right.astype(float), self._slope, centre)
+
+    def _sample(self, among: NDArray[np.bool_] | None = None) -> Sample:
+        """The listened clips, or those of them that are ``among`` (N,) all clips."""
+        kept = np.ones(len(self.rows), bool) if among is None else among[self.rows]
+        rows = self.rows[kept]
+        right = self.population.answer[rows] == self.truth[kept]
+        return Sample(
+            self.population.probability[rows], right, self.inclusion[kept], self._rank[kept]
+        )
+
+    def _precision(self, label: int, wanted: float | None) -> LabelPrecision:
+        population = self.population
+        answered = population.answer == label
+        reported = answered & population.convinced
+        sample = self._sample(reported)
+        value = sampling.accuracy(population.probability[reported], sample, self._slope)
+        limit = None
+        if wanted is not None:
+            c = self._shift_of(self._sample(answered), self._shift)
+            x = sampling.evidence(population.probability[answered])
+            limit = sampling.thresholds(wanted, x, population.score[answered], c, self._slope)
+        threshold, reached = limit or (None, None)
+        listened = len(sample.right)
+        return LabelPrecision(label, int(reported.sum()), listened, value, threshold, reached)
+
+
+def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]:
+    """The campaign of a sheet, and whether the sheet says how its clips were picked.
+
+    Without that it is taken as a simple random sample. The probabilities of a sheet are for all of its
+    clips; where a part of them was listened to, that part is taken as drawn at random from them.
+    """
+    about = store.settings
+    refuse_other_encoder(adapter, about.fingerprint, about.encoder, "the adapter")
+    sheet = read_sheet(labels)
+    heard = [row for row in sheet if row.label]
+    if not heard:
+        raise InputError(f"{labels} has no label yet; fill in its column 'label'")
+    places = {
+        (path, f"{start:.2f}"): i
+        for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True))
+    }
+    rows = [places.get((row.file, f"{row.start or 0:.2f}")) for row in heard]
+    if None in rows:
+        lost = heard[rows.index(None)]
+        raise InputError(
+            f"{labels} names {lost.file} from {lost.start or 0} s, which {store.path} does not hold; "
+            "give the store that the clips were picked from"
+        )
+    if len(set(rows)) < len(rows):
+        raise InputError(f"{labels} has two lines for one clip; keep one of them")
+    names = {clean_label(name): i for i, name in enumerate(adapter.labels)}
+    most = len(adapter.labels) - (adapter.facts.background or 0)
+    truth = [OTHER if row.label in NONE else class_of(row.label, names) for row in heard]
+    known = all(row.probability for row in sheet)
+    part = len(heard) / len(sheet)
+    inclusion = np.array([part * (row.probability or 0) for row in heard])
+    if not known:
+        inclusion = np.full(len(heard), len(heard) / len(store))
+    y = np.array([c if c < most else OTHER for c in truth], dtype=np.intp)
+    return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), y, inclusion), known

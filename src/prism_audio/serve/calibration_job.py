@@ -1,0 +1,103 @@
+"""The work of a calibration job: embed its recordings, calibrate, and keep the result as a version."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from prism_audio.labelling.batch import Batch
+from prism_audio.model.vocabulary import Vocabulary
+from prism_audio.serve.calibration_process import run_calibration
+from prism_audio.serve.errors import ApiError, all_failed
+from prism_audio.serve.job import Job
+from prism_audio.serve.row_cache import EmbeddedRecording
+from prism_audio.serve.schemas import FailedRecording
+from prism_audio.serve.service import Service
+from prism_audio.serve.site import Site
+from prism_audio.serve.site_schemas import CalibrationResult
+from prism_audio.serve.uploads import Recording
+
+Rows = Sequence[EmbeddedRecording | ApiError]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What to calibrate: with which classes, by which parameters, and on what.
+
+    Attributes
+    ----------
+    words : Vocabulary
+        The classes.
+    preset : str
+        The parameters.
+    take_weaker : bool
+        Whether a result that is weaker than the correction in use is used all the same.
+    sounds : list
+        Recordings that are still to be embedded, or what was embedded before.
+    """
+
+    service: Service
+    words: Vocabulary
+    preset: str
+    take_weaker: bool
+    sounds: Sequence[Recording] | Rows
+
+    async def run(self, job: Job) -> CalibrationResult:
+        """Do it; the job tells how far it is."""
+        job.begin("reading")
+        rows = await self._embed(job)
+        recordings = [row for row in rows if isinstance(row, EmbeddedRecording)]
+        errors = [row for row in rows if isinstance(row, ApiError)]
+        if not recordings:
+            raise all_failed(errors)
+        batch = self._batch(recordings)
+        job.begin("calibrating")
+        # A calibration that is given up may still write there.
+        with tempfile.TemporaryDirectory(
+            prefix="prism-calibration-", ignore_cleanup_errors=True
+        ) as folder:
+            adapter, report = await run_calibration(
+                batch, self.words, place=job.site, preset=self.preset, folder=Path(folder)
+            )
+        job.begin("storing")
+        put = partial(self.service.sites.put, take_weaker=self.take_weaker)
+        site = await asyncio.to_thread(put, Site(job.site, adapter), "calibration")
+        version = site.history.versions[-1].version
+        return CalibrationResult(
+            site=site.summary(self.service.encoder),
+            version=version,
+            taken=version == site.history.in_use,
+            clips=len(batch),
+            skipped=[FailedRecording.of(error) for error in errors],
+            **dict(report),
+        )
+
+    async def _embed(self, job: Job) -> Rows:
+        recordings = [sound for sound in self.sounds if isinstance(sound, Recording)]
+        if not recordings:
+            return self.sounds  # type: ignore[return-value]
+        loop = asyncio.get_running_loop()
+
+        def then(recording: EmbeddedRecording) -> EmbeddedRecording:
+            loop.call_soon_threadsafe(job.step)
+            return recording
+
+        return await self.service.embedder.embed(recordings, None, then)
+
+    def _batch(self, recordings: Sequence[EmbeddedRecording]) -> Batch:
+        seconds = np.array([np.nan if r.seconds is None else r.seconds for r in recordings])
+        return Batch(
+            np.stack([recording.embedding for recording in recordings]),
+            [recording.file for recording in recordings],
+            np.where(np.isnan(seconds), np.nan, 0.0),
+            seconds,
+            "row" if np.isnan(seconds).any() else "clip",
+            self.service.encoder.id,
+            self.service.encoder.fingerprint,
+        )

@@ -1,0 +1,250 @@
+"""Embed the recordings of requests: each sound once, on threads, in batches that all requests share.
+
+A thread of :class:`EmbeddingQueue` takes whatever waits, up to a batch, so batches grow by themselves
+under load and a lone request never waits for company. What is urgent (a request, a stream) goes
+before what is not (a calibration). An encoder lets no window of a batch influence another, so a
+recording gets the same embedding as alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from prism_audio.audio.windows import Window, encoder_windows
+from prism_audio.encoders.embedding.clips import Failure, OpenClip, embed_into
+from prism_audio.encoders.protocol import Encoder
+from prism_audio.errors import PrismError
+from prism_audio.io.runtime import usable_cores
+from prism_audio.io.types import Float32
+from prism_audio.serve.errors import ApiError, too_slow
+from prism_audio.serve.row_cache import EmbeddedRecording, RowCache
+from prism_audio.serve.settings import Limits
+from prism_audio.serve.uploads import Recording
+
+# Seconds of sound in a batch: it bounds how long an urgent window waits for the one under way.
+BATCH_SECONDS = 32.0
+# Seconds of sound of one recording in a batch, so that none takes the encoder for long.
+PIECE_SECONDS = 16.0
+# Recordings of one request that are decoded at once: more would let a large one push others back.
+AT_ONCE = 2
+URGENT, PATIENT = 0, 1
+_CHUNK = 1 << 20
+
+Result = TypeVar("Result")
+
+
+class Embedder:
+    """Embeds recordings on threads, and keeps what it has embedded.
+
+    Attributes
+    ----------
+    encoder, urgent : Encoder
+        What embeds, and the same for streams, whose windows meet those of requests in the queue.
+    rows : RowCache
+        What was embedded before.
+    """
+
+    def __init__(self, encoder: Encoder, limits: Limits, folder: Path | None) -> None:
+        self.encoder, self._limits = encoder, limits
+        self.rows = RowCache(encoder.dim, folder)
+
+    def start(self) -> None:
+        """Start the threads."""
+        self.queue = EmbeddingQueue(self.encoder)
+        self.urgent = cast(Encoder, SharedEncoder(self.queue, URGENT))
+        # More than cores: while one waits for the encoder the others decode for its next batch.
+        self._threads = ThreadPoolExecutor(8 * usable_cores(), thread_name_prefix="decode")
+        self._background = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="calibrate")
+
+    def close(self) -> None:
+        """End the threads."""
+        for pool in (self._threads, self._background):
+            pool.shutdown(cancel_futures=True)
+        self.queue.close()
+
+    async def embed(
+        self,
+        recordings: Sequence[Recording],
+        until: float | None,
+        then: Callable[[EmbeddedRecording], Result],
+    ) -> list[Result | ApiError]:
+        """Embed recordings, and give each to a function on the same thread: its results, or the errors.
+
+        Without a time ``until`` which somebody waits, this goes on behind urgent requests.
+        """
+        pool = self._background if until is None else self._threads
+        encoder = SharedEncoder(self.queue, PATIENT) if until is None else self.urgent
+
+        def work(part: Sequence[Recording]) -> list[Result | ApiError]:
+            results: list[Result | ApiError] = []
+            for recording in part:
+                try:
+                    results.append(then(self._embed_once(recording, cast(Encoder, encoder), until)))
+                except ApiError as error:
+                    if error.file is None:  # the request is to blame, not the recording
+                        raise
+                    results.append(error)
+            return results
+
+        loop, parts = asyncio.get_running_loop(), min(AT_ONCE, len(recordings))
+        done = await asyncio.gather(
+            *(loop.run_in_executor(pool, work, recordings[i::parts]) for i in range(parts))
+        )
+        return [done[i % parts][i // parts] for i in range(len(recordings))]
+
+    def _embed_once(
+        self, recording: Recording, encoder: Encoder, until: float | None
+    ) -> EmbeddedRecording:
+        digest = hashlib.sha256(encoder.fingerprint.encode())
+        for offset in range(0, recording.size, _CHUNK):
+            digest.update(recording.read_at(offset, _CHUNK))
+        row = digest.hexdigest()[:32]
+        if (known := self.rows.get(row)) is not None:
+            return replace(known, file=recording.name)
+        clip = OpenClip(Path(recording.name), 0, per_window=True)
+        embed_into([clip], encoder, self._windows(recording, encoder, until), PIECE_SECONDS)
+        result = clip.close(encoder)
+        if isinstance(result, Failure):
+            raise _unusable(recording, result.reason)
+        embedded = EmbeddedRecording(
+            recording.name,
+            row,
+            result.embedding,
+            result.start,
+            result.end,
+            result.rows(encoder),
+            np.array(recording.warnings, np.str_),
+        )
+        self.rows.put(embedded)
+        return embedded
+
+    def _windows(
+        self, recording: Recording, encoder: Encoder, until: float | None
+    ) -> Iterator[Window]:
+        """The windows of a recording, within the limits, which are kept while it is decoded."""
+        try:
+            for window in encoder_windows(encoder, recording):
+                if until is not None and time.monotonic() > until:
+                    raise too_slow(self._limits.request_seconds)
+                if window.end > (longest := self._limits.seconds):
+                    message = (
+                        f"it is longer than {longest:g} s, the longest recording taken; cut it"
+                    )
+                    raise ApiError(422, "too_long", message, file=recording.name)
+                yield window
+        except ApiError:
+            raise
+        except PrismError as error:  # its message begins with the file, which the answer names
+            raise _unusable(recording, str(error).removeprefix(f"{recording.name}: ")) from None
+        except Exception as error:  # an unexpected decoder error must not fail the others
+            raise _unusable(recording, f"it cannot be decoded ({type(error).__name__})") from error
+
+
+def _unusable(recording: Recording, reason: str) -> ApiError:
+    return ApiError(422, "bad_audio", reason, file=recording.name)
+
+
+@dataclass(order=True)
+class _Ticket:
+    priority: int
+    number: int
+    windows: Float32 = field(compare=False)
+    features: Future[Float32] = field(compare=False)
+
+
+class EmbeddingQueue:
+    """Threads that embed windows in batches; ``windows`` and ``batches`` count what is done."""
+
+    def __init__(self, encoder: Encoder, threads: int | None = None) -> None:
+        self.encoder = encoder
+        self.windows = self.batches = 0
+        self._most = max(1, int(BATCH_SECONDS / encoder.window))
+        self._waiting: list[_Ticket] = []
+        self._numbers = count()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"embed-{i}", daemon=True)
+            for i in range(threads or usable_cores())
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Windows that no thread has taken yet."""
+        with self._changed:
+            return sum(len(ticket.windows) for ticket in self._waiting)
+
+    def embed(self, windows: Float32, priority: int) -> Float32:
+        """Features of windows; waits for them. Call it from a thread, never from the event loop."""
+        ticket = _Ticket(priority, next(self._numbers), windows, Future())
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the embedding queue is closed")
+            heapq.heappush(self._waiting, ticket)
+            self._changed.notify()
+        return ticket.features.result()
+
+    def close(self) -> None:
+        """Embed what still waits, then end the threads."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while batch := self._take():
+            try:
+                rows = self.encoder.embed_windows(np.concatenate([t.windows for t in batch]))
+            except BaseException as error:  # whoever waits for it must be told, whatever it is
+                for ticket in batch:
+                    ticket.features.set_exception(error)
+                continue
+            at = 0
+            for ticket in batch:
+                ticket.features.set_result(rows[at : at + len(ticket.windows)])
+                at += len(ticket.windows)
+            with self._changed:
+                self.windows += at
+                self.batches += 1
+
+    def _take(self) -> list[_Ticket]:
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            batch: list[_Ticket] = []
+            size = 0
+            while self._waiting and (
+                not batch or size + len(self._waiting[0].windows) <= self._most
+            ):
+                batch.append(heapq.heappop(self._waiting))
+                size += len(batch[-1].windows)
+            return batch
+
+
+class SharedEncoder:
+    """An encoder whose windows are embedded together with those of other requests."""
+
+    def __init__(self, queue: EmbeddingQueue, priority: int) -> None:
+        self._queue, self._priority = queue, priority
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue.encoder, name)
+
+    def embed_windows(self, windows: Float32) -> Float32:
+        """Features of the windows."""
+        return self._queue.embed(windows, self._priority)

@@ -1,0 +1,1 @@
+"""Sinks of a station: what happens with its events."""
