@@ -31,6 +31,7 @@ from prism_audio.geometry.source import InMemory, RowSource, pick
 from prism_audio.geometry.sphere import Labels, Mask, row_norms, unit_rows
 from prism_audio.geometry.threads import bounded_threads
 from prism_audio.io.arrays import as_rows, is_torch
+from prism_audio.io.limits import refuse_too_large
 from prism_audio.io.types import AnyTensor, Float
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
@@ -144,6 +145,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "fit needs the text embeddings of the classes: fit(E, prototypes=T) with T (C, d)"
             )
         text, _ = as_rows(prototypes, "prototypes", self.n_features_in_)
+        refuse_too_large(*source.shape, len(text))
         if labels and len(labels) != len(text):
             raise InputError(
                 f"{len(labels)} labels for {len(text)} prototypes; wanted one for each"
