@@ -24,6 +24,7 @@ COMMANDS: tuple[str, ...] = (
     "classify",
     "calibrate",
     "inspect",
+    "verify",
     "listen",
     "history",
     "evaluate",
