@@ -16,7 +16,7 @@ from tests.cli.conftest import Prism, left_over
 from tests.helpers.bands import LABELS, BandEncoder, tone, write
 
 COLUMNS = ["file", "start", "end", "zero_shot", "zero_shot_score"]
-COLUMNS += ["label", "score", "runner_up", "margin", "probability"]
+COLUMNS += ["label", "score", "runner_up", "margin", "probability", "time", "best", "conviction"]
 BANDS = ("--encoder", "bands")
 
 

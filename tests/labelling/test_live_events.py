@@ -127,4 +127,4 @@ def test_memory_is_bounded() -> None:
     events = live(adapter)
     hear(events, batch)
     assert len(events._past) == round(1800 / HOP)
-    assert len(events._track._rise) <= 60 / HOP
+    assert len(events._tracks[0]._rise) <= 60 / HOP

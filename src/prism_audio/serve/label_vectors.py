@@ -127,8 +127,15 @@ class LabelVectors:
 def relabel(adapter: Adapter, words: Vocabulary) -> Adapter:
     """The same map with other classes.
 
-    The threshold for unknown sounds was learnt with the old classes and is left out.
+    Thresholds were learnt with the old classes and are left out.
     """
-    facts = replace(adapter.facts, unknown_threshold=None, classes=None, surroundings=None)
+    facts = replace(
+        adapter.facts,
+        unknown_threshold=None,
+        label_thresholds=(),
+        label_onsets=(),
+        classes=None,
+        surroundings=None,
+    )
     T = words.prototypes.astype(adapter.W.dtype)
     return replace(adapter, prototypes=T, labels=words.labels, facts=facts)
