@@ -20,6 +20,7 @@ from prism_audio.serve import (
     routes_calibrate,
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_jobs,
     routes_live,
     routes_service,
@@ -33,6 +34,7 @@ from prism_audio.serve.settings import ServiceSettings
 ROUTES = (
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_calibrate,
     routes_sites,
     routes_jobs,

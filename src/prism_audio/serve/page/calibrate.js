@@ -25,8 +25,10 @@ function hint() {
   $("calibrate-go").disabled = Boolean(running) || !clips;
   $("calibrate-go").textContent = clips ? `Calibrate on ${plural(clips, "recording")}` : "Calibrate";
   if (!clips) return say($("calibrate-hint"), "Labelled recordings are needed first.");
-  const enough =
-    clips >= wanted
+  const long = store.done.some(({ result }) => result.events);
+  const enough = long
+    ? "Long recordings are looked at window by window."
+    : clips >= wanted
       ? "Enough recordings for a full correction, if most of the labels occur in them."
       : `A full correction takes about ${wanted} recordings here, ${ENOUGH} a label. With fewer, part of it is used.`;
   const replaces = store.sites.some(
@@ -58,7 +60,7 @@ function begin(finished) {
   const clips = store.done;
   const name = siteName($("place").value) || store.site?.name;
   $("place").value = name;
-  run(finished, (signal) => calibrate(clips, name, store.labels, told, signal), clips);
+  run(finished, (signal) => calibrate(clips, name, store, told, signal), clips);
 }
 
 /** A reload in the middle of a calibration: go on with it. */

@@ -10,8 +10,9 @@ import { labelText } from "./label_text.js";
  * The service still has their embeddings, so no sound is sent. `told({ text, done, total })` hears of
  * the progress; `signal` cancels it.
  */
-export async function calibrate(clips, site, labels, told, signal) {
-  const path = address("/v1/calibrate", { site, labels: labelText(labels) });
+export async function calibrate(clips, site, { labels, background }, told, signal) {
+  const words = { labels: labelText(labels), background: labelText(background) || " " };
+  const path = address("/v1/calibrate", { site, ...words });
   const onWait = () => told({ text: "The service is busy; waiting for a place …" });
   told({ text: "Asking for a calibration …" });
   const { body, headers } = bodyOf(clips);
