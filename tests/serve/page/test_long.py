@@ -61,9 +61,10 @@ def test_a_recording_of_hours_can_be_read(
     expect(rows).to_have_count(minutes // 2)
     rows.nth(3).get_by_role("button").click()
     expect(page.locator(".lane-note")).to_have_count(0)
-    wide = page.locator("#timeline .piece.event").first
-    expect(wide).to_be_in_viewport()
-    assert wide.evaluate("e => e.getBoundingClientRect().width") > 40
+    wide = (
+        "() => document.querySelector('#timeline .piece.event')?.getBoundingClientRect().width > 40"
+    )
+    page.wait_for_function(wide)
     assert page.locator("#timeline .piece").count() < 1000
     expect(page.get_by_label("Position")).not_to_have_value("0")
     page.get_by_label("Zoom").fill("0")
