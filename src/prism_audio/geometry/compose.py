@@ -133,14 +133,13 @@ def score_length(head: Float64, second: Float64) -> float:
 
 
 def compose(
-    shares: Shares, frame: Frame, T: Float, *, rho: float, prior: float
+    shares: Shares, frame: Frame, M_t: Float64, *, rho: float, prior: float
 ) -> Composition | None:
-    """The head and the map for rows with ``shares`` in ``frame``; ``prior`` is nu.
+    """The head and the map for rows with ``shares`` in ``frame``, and prototypes ``M_t`` (C, k) in it.
 
-    Fewer than two classes that outweigh the text, or equal prototypes, determine none.
+    ``prior`` is nu. Fewer than two classes that outweigh the text, or equal prototypes, determine none.
     """
     n_c = np.maximum(shares.n_c, NOTHING)
-    M_t = product(T.astype(np.float64), frame.Q)
     mu_t = M_t.mean(axis=0)
     B = M_t - mu_t
     if np.sum(n_c >= TEXT_CLIPS) < 2 or length(B) < NOTHING:

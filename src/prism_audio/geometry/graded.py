@@ -90,7 +90,8 @@ def repeat(
     """Rounds of composition from two starts: the last one of the second, and the labels of both."""
     rounds: list[dict[str, Any]] = []
     made: compose.Composition | None = None
-    find = partial(compose.compose, frame=frame, T=T, rho=params.rho, prior=prior)
+    text = product(T.astype(np.float64), frame.Q)
+    find = partial(compose.compose, frame=frame, M_t=text, rho=params.rho, prior=prior)
     for number in range(1, params.rounds + 1):
         shares = compose.find_shares(source, heads)
         found = list(side_by_side(find, shares))

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.geometry.threads import side_by_side
+
 Float = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
 BLOCK_ROWS = 1024
+# Multiplications from which a product is worth several threads, and the rows of one block of it.
+LARGE, PART_ROWS = 2**25, 256
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -21,8 +25,16 @@ def row_blocks(n: int) -> Iterator[slice]:
 
 
 def product(A: NDArray[Any], B: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """A B in the type of ``A``, into ``out`` if given."""
-    return np.matmul(A, B.astype(A.dtype, copy=False), out=out)
+    """A B in the type of ``A``, into ``out`` if given; a large one in blocks of rows, side by side."""
+    B = B.astype(A.dtype, copy=False)
+    if A.size * B.shape[1] < LARGE:
+        return np.matmul(A, B, out=out)
+    whole = np.empty((len(A), B.shape[1]), A.dtype) if out is None else out
+    # The same blocks on any number of threads: rounding does not depend on it.
+    blocks = (slice(start, start + PART_ROWS) for start in range(0, len(A), PART_ROWS))
+    for _ in side_by_side(lambda rows: np.matmul(A[rows], B, out=whole[rows]), blocks):
+        pass
+    return whole
 
 
 def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:

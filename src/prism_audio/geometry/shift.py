@@ -37,6 +37,7 @@ from scipy import linalg
 from prism_audio.geometry.products import Float, Float64, inner, product
 
 ITERATIONS = 30
+CACHED_ROWS = 256
 # Singular values of the prototypes below this part of the largest are no direction of their own.
 RANK_TOLERANCE = 1e-6
 # Below this many clips a mean says nothing.
@@ -119,13 +120,13 @@ def _fit(
     worth, m, square = clips / N, z.mean(axis=0), np.einsum("cq,cq->c", t, t)
     scores = product(z - m, t.T)
     unit = np.sqrt(inner(scores, scores) / N)
-    r = _softmax(scores / (softness * unit))[0]
+    seen = _expect(scores, 1 / (softness * unit), np.zeros(C))
     squares, d, b = float(((z - m) ** 2).sum()), m, 0.0
     spread = squares / (N * q)
     for _ in range(ITERATIONS):
-        n = r.sum(axis=0)
+        n, agreeing, _ = seen
         shares = (worth * n + 1) / (clips + C)
-        towards, agreeing = product(n[None], t)[0], inner(scores, r)
+        towards = product(n[None], t)[0]
         b = max((agreeing - float((d - m) @ towards)) / float(n @ square), 1e-6)
         step, prior = -b / N * towards, b * d_0
         found = m + step
@@ -136,12 +137,13 @@ def _fit(
         d = prior + beyond / (beyond + variance / clips) * (found - prior)
         constant = np.log(shares) - b / variance * (product(t, (d - m)[:, None])[:, 0])
         constant -= b * b / 2 * square / variance
-        r, top = _softmax(scores * (b / variance) + constant)
+        seen = _expect(scores, b / variance, constant)
     # Both models have the constant of their own variance; the one cloud has spread exactly q.
     own = (squares + N * float((d - m) @ (d - m))) / (2 * variance)
-    L = worth * (float(np.sum(top)) - own - N * q / 2 * float(np.log(variance / spread) - 1))
+    L = worth * (seen.top - own - N * q / 2 * float(np.log(variance / spread) - 1))
     if beyond > 0:  # what the shift itself costs under its prior
         L -= float(((d - prior) ** 2).sum()) / (2 * beyond)
+    r, _ = _softmax(scores * (b / variance) + constant)
     rest = z - d - b * product(r, t)
     L += drawn_out(rest - rest.mean(axis=0), clips) - drawn_out(z - m, clips)
     return d, b, variance, prior, shares, L
@@ -162,6 +164,26 @@ def drawn_out(x: Float64, clips: float) -> float:
         return 0.0
     gain = q * np.log(total / q) - np.log(longest) - (q - 1) * np.log(rest)
     return max(float(clips * gain - q * np.log(clips)) / 2, 0.0)
+
+
+class _Seen(NamedTuple):
+    """Sums over the rows: n_c, r_ic <z_i - m, t_c>, and the logarithm of what r_ic was divided by."""
+
+    n: Float64
+    agreeing: float
+    top: float
+
+
+def _expect(scores: Float64, scale: float, constant: Float64) -> _Seen:
+    """What an iteration needs of r = softmax(scale scores + constant), in blocks that fit the cache."""
+    n, agreeing, top = np.zeros(len(constant)), 0.0, 0.0
+    for start in range(0, len(scores), CACHED_ROWS):
+        block = scores[start : start + CACHED_ROWS]
+        r, tops = _softmax(block * scale + constant)
+        n += r.sum(axis=0)
+        agreeing += inner(block, r)
+        top += float(tops.sum())
+    return _Seen(n, agreeing, top)
 
 
 def _softmax(logits: Float64) -> tuple[Float64, Float64]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -43,7 +43,11 @@ class _Threads:
             if self._users == 1:
                 self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
                 self.size = min(_cores(), MOST_THREADS)
-                self.pool = ThreadPoolExecutor(self.size, "prism") if self.size > 1 else None
+                self.pool = (
+                    ThreadPoolExecutor(self.size, "prism", initializer=_mark_worker)
+                    if self.size > 1
+                    else None
+                )
 
     def leave(self) -> None:
         with self._lock:
@@ -56,6 +60,11 @@ class _Threads:
             self._limit.restore_original_limits()
 
 
+def _mark_worker() -> None:
+    _LOCAL.worker = True
+
+
+_LOCAL = local()
 _THREADS = _Threads()
 if hasattr(os, "register_at_fork"):  # threads do not live on in a child
     os.register_at_fork(after_in_child=_THREADS.__init__)  # type: ignore[misc]
@@ -74,12 +83,11 @@ def bounded_threads() -> Iterator[None]:
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """``map(work, items)``, several at a time within :func:`bounded_threads`; in order.
 
-    Items are taken as they are needed. ``work`` itself must not call this function: its threads would
-    wait for each other.
+    Items are taken as they are needed. Within ``work`` this is a plain ``map``.
     """
     rest = iter(items)
     first = list(islice(rest, 2))
-    pool = _THREADS.pool
+    pool = None if getattr(_LOCAL, "worker", False) else _THREADS.pool
     if pool is None or len(first) < 2:
         yield from map(work, chain(first, rest))
         return
