@@ -8,7 +8,7 @@ import { checkSite, keptLabels, pickClips, putLabel, putSheet, readSheet, saveSh
 import { store } from "./store.js";
 
 const OTHER = "other"; // none of the labels
-const player = new Player(() => {});
+const player = new Player(() => {}, "Place in the clip");
 let entries = [];
 let at = -1;
 let asked = 0; // requests for estimates; only the last one's answer counts
