@@ -35,13 +35,16 @@ function cell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** A line of CSV. */
+export const csvLine = (values) => values.map(cell).join(",");
+
 const row = (clip) => ({ ...(clip.result ?? {}), file: clip.name, error: clip.error?.message ?? null });
 const finished = () => store.clips.filter((clip) => clip.state === "done" || clip.state === "failed");
 
 export function csv(clips) {
   const lines = clips.map((clip) => {
     const values = clip.state === "done" ? row(clip) : { file: clip.name, error: clip.error.message };
-    return COLUMNS.map((column) => cell(values[column])).join(",");
+    return csvLine(COLUMNS.map((column) => values[column]));
   });
   return [COLUMNS.join(","), ...lines, ""].join("\r\n");
 }

@@ -2,6 +2,7 @@
 
 import { getJson } from "./api.js";
 import { startCalibrate } from "./calibrate.js";
+import { startCheck } from "./check.js";
 import { classifier } from "./classifier.js";
 import { colourLabels } from "./colour.js";
 import { startDetail } from "./detail.js";
@@ -68,6 +69,7 @@ function start() {
   const count = startList(() => !classifier.state.busy);
   startCalibrate(loadSites);
   startVersions(loadSites);
+  const recheck = startCheck();
 
   store.on("site", showSite);
   store.on("added removed", showSections);
@@ -82,6 +84,7 @@ function start() {
     showWork(detail);
     if (detail.busy) return;
     count();
+    recheck();
     if (!store.selected && store.clips.length && store.clips.every((clip) => clip.state === "failed"))
       store.select(store.clips[0]);
   });
