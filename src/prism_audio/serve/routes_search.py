@@ -54,7 +54,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         if text is not None:
             names = parse_labels(text, service.limits)[:1]
             words = service.label_vectors
-            found = await words.compute(names, words.prompts_of(site.adapter))
+            found = await words.compute(names, (), words.prompts_of(site.adapter))
             return np.ravel(found.prototypes)
         recording = service.embedder.rows.get(str(like))
         if recording is None:
