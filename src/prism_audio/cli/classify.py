@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,8 +71,8 @@ def command(
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
-    from prism_audio.cli import classify_output as output
-    from prism_audio.cli.console import end, note, orderly_stop, printable
+    from prism_audio.cli import classify_output as results
+    from prism_audio.cli.console import end, every_output, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import calibrate_place, estimator
@@ -79,15 +80,15 @@ def command(
     from prism_audio.labelling.formats.files import format_named
     from prism_audio.labelling.sources import find_classes
 
-    if no_adapt and (adapter or save_adapter):
-        raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
     if adapter and save_adapter:
         raise InputError("--adapter calibrates nothing, so there is nothing for --save-adapter")
+    if no_adapt and (adapter or save_adapter):
+        raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
+    if (form and not (timeline and out)) or (multi and not timeline):
+        raise InputError(
+            "--format and --multi are about events: give --timeline, and --out for --format"
+        )
     events_format = format_named(form) if form else None
-    if events_format and not (timeline and out):
-        raise InputError("--format writes events: give --timeline, and --out for where they go")
-    if multi and not timeline:
-        raise InputError("--multi is about events: give --timeline as well")
     _check_outputs(None if events_format else out, save_adapter, calendar)
     with orderly_stop("stopped; nothing was written"):
         classes = find_classes(
@@ -112,16 +113,19 @@ def command(
     events = _find_events(batch, rows, used, confirm, multi) if timeline else None
     # First on the screen: a disk that turns out to be full then takes less with it.
     if as_json:
-        output.print_json(rows, events, used, top, batch.failures)
+        results.print_json(rows, events, used, top, batch.failures)
     else:
-        output.print_results(rows, events, used, batch.row, recordings, out)
-    if save_adapter:
-        used.save(save_adapter)
-        note(f"wrote {printable(save_adapter)}")
-    for path in output.write_results(out, events_format, batch, rows, events, top) if out else ():
-        note(f"wrote {printable(path)}")
-    for path in output.write_calendar(rows, events, calendar) if calendar else ():
-        note(f"wrote {printable(path)}")
+        results.print_results(rows, events, used, batch.row, recordings, out)
+    writers: list[tuple[Path | None, Callable[[Path], Iterable[Path]]]] = [
+        (save_adapter, lambda path: [used.save(path)]),
+        (out, lambda path: results.write_results(path, events_format, batch, rows, events, top)),
+        (calendar, lambda path: results.write_calendar(rows, events, path)),
+    ]
+    with every_output() as output:
+        for target, write in writers:
+            with output():
+                for path in write(target) if target else ():
+                    note(f"wrote {printable(path)}")
     end(batch.failures)
 
 

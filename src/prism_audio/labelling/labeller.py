@@ -95,7 +95,7 @@ class Labeller:
 
     def __init__(self, adapter: Adapter, *, threshold: float | None = None) -> None:
         facts = adapter.facts
-        self.adapter = adapter
+        self.adapter, self.threshold = adapter, threshold
         self.thresholds = (
             label_thresholds(adapter)
             if threshold is None
