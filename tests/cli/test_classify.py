@@ -229,7 +229,7 @@ def test_a_full_disk_for_one_output_does_not_lose_the_other(
     prism: Prism, sounds: Path, tmp_path: Path
 ) -> None:
     adapter, rows = tmp_path / "site.safetensors", tmp_path / "rows.csv"
-    call = ("classify", sounds, "-l", LABELS, *BANDS, "--preset", "paper")
+    call = ("classify", sounds, "-l", LABELS, *BANDS, "--preset", "paper", "--place", "x" * 9000)
     assert prism(*call, "-o", rows, "--save-adapter", adapter).returncode == 0
     most = rows.stat().st_size + 500
     assert adapter.stat().st_size > most

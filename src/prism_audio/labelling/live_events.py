@@ -21,8 +21,8 @@ from prism_audio.labelling.events import Change, Event, Events, LabelledWindow, 
 from prism_audio.model.adapter import Adapter
 
 # Seconds that the background remembers, and at most from one look at it to the next. Before that it is
-# learnt again whenever a quarter more has been heard.
-MEMORY, PATIENCE, GROWTH = 1800.0, 300.0, 1.25
+# learnt again whenever a tenth more has been heard.
+MEMORY, PATIENCE, GROWTH = 1800.0, 300.0, 1.1
 # Seconds of a rise that an event may begin in.
 RISE = 60.0
 
