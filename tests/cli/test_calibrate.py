@@ -255,11 +255,12 @@ def test_labelled_clips_go_into_the_adapter_and_its_card(
         call = ("calibrate", *options, "-l", LABELS, "--labelled", sheet, "-o", out)
         done = prism(*call)
         assert done.returncode == 0, done.stderr
-        assert "labels used" in done.stdout
         assert "9 labels of" in " ".join(done.stdout.split())
         made.append(Adapter.load(out))
     for adapter in made:
-        assert adapter.facts.labels == 9
+        assert adapter.facts.numbers["labels"] == 9
+        # Three tones, each again and again: the guard uses neither clips nor labels, and says so.
+        assert adapter.facts.labels == 0
         np.testing.assert_allclose(adapter.W, made[0].W, atol=1e-6)
 
 
