@@ -6,7 +6,8 @@ A model of full size (HTSAT-tiny, RoBERTa-base, no fusion) with random weights i
 Each way has a process of its own, which loads, embeds ten labels, and then waits for clips of 5 s;
 the clips are handed out in rounds, a part of them to one way after another, so that all ways see the
 same machine. The pipeline of transformers gets decoded arrays, ours decode files. Peak memory is the
-process's own (VmHWM). Needs the extras clap and onnx. Prints a table and JSON.
+process's own (VmHWM), which counts mapped parts of files too. A window is timed by itself, on one
+core. Needs the extras clap and onnx. Prints the table of docs/clap.md, and JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,7 @@ WAYS = {
     "pipeline, eight at a time": "the same with batch_size=8",
     "PyTorch encoder": "--encoder FOLDER, by transformers",
     "ONNX fp32": "--encoder FOLDER, by onnxruntime",
+    "ONNX fp32, labels cached": "the same with labels that an earlier run has embedded",
     "ONNX int8": "--encoder onnx-int8:FOLDER",
     "ONNX fp32, traced graph": "the towers as PyTorch traces them, like the public exports",
 }
@@ -42,7 +45,7 @@ WAYS = {
 def work(way: str, folder: Path) -> None:
     """A process that embeds what the numbers on its input name, and says how long it took."""
     files = sorted((folder / "clips").glob("*.wav"))
-    run, mel_share = _way(way, folder)
+    run, window = _way(way, folder)
     run(files[:2])
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
@@ -50,38 +53,39 @@ def work(way: str, folder: Path) -> None:
         began = time.perf_counter()
         run(files[first:last])
         took = time.perf_counter() - began
-        print(json.dumps({"seconds": took, "peak": _peak(), "mel": mel_share()}), flush=True)
+        print(json.dumps({"seconds": took, "peak": _peak()} | window()), flush=True)
 
 
 def _way(way: str, folder: Path):
     if way.startswith("pipeline"):
-        return _pipeline(folder, 8 if "eight" in way else 1), lambda: None
+        return _pipeline(folder, 8 if "eight" in way else 1), dict
     from prism_audio.encoders.clap.encoder import ClapEncoder
     from prism_audio.encoders.clap.onnx_encoder import OnnxClapEncoder
     from prism_audio.encoders.embedding.engine import embed_files
-    from prism_audio.encoders.prompts import PromptSet, prototypes
+    from prism_audio.encoders.prompts import PromptSet
+    from prism_audio.encoders.text_cache import cached_prototypes
 
     if way == "PyTorch encoder":
         encoder = ClapEncoder(folder / "hub")
     else:
         towers = folder / ("traced" if "traced" in way else "onnx")
         encoder = OnnxClapEncoder(towers, precision="int8" if "int8" in way else "fp32")
-    T = prototypes(encoder, LABELS, PromptSet.load("plain"))
-    window = np.random.default_rng(0).standard_normal(10 * RATE).astype(np.float32)
+    T = cached_prototypes(encoder, LABELS, PromptSet.load("plain"))
+    noise = np.random.default_rng(0).standard_normal(10 * RATE).astype(np.float32)
 
     def run(files):
         return [int((clip.embedding @ T.T).argmax()) for clip in embed_files(files, encoder)]
 
-    def mel_share():
-        """Share of the front end in the time of one window on one core."""
-        times = []
-        for step in (encoder.mel.picture, lambda w: encoder.embed_windows(w[None])):
-            began = time.perf_counter()
-            step(window)
-            times.append(time.perf_counter() - began)
-        return times[0] / times[1]
+    def window():
+        """Processor seconds of one window, and of the front end's part in them."""
+        seconds = {}
+        for name, step in {"mel": encoder.mel.picture, "window": encoder.embed_windows}.items():
+            began = time.process_time()
+            step(noise if name == "mel" else noise[None])
+            seconds[name] = time.process_time() - began
+        return seconds
 
-    return run, mel_share
+    return run, window
 
 
 def _pipeline(folder: Path, batch: int):
@@ -186,14 +190,15 @@ def main() -> None:
 
 def report(folder: Path, given: argparse.Namespace) -> None:
     workers = {}
+    cache = folder / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
     for way in given.ways:
         command = [sys.executable, __file__, "--work", way, "--keep", str(folder)]
         workers[way] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env=os.environ | {"PRISM_CACHE": str(cache)},
         )  # fmt: skip
-    for worker in workers.values():
-        worker.stdout.readline()
+        workers[way].stdout.readline()  # one after another: the first leaves labels in the cache
     edges = np.linspace(0, given.clips, given.rounds + 1).astype(int)
     results = {way: [] for way in workers}
     for first, last in pairwise(edges):
@@ -209,21 +214,24 @@ def report(folder: Path, given: argparse.Namespace) -> None:
     table = {}
     for way, rounds in results.items():
         seconds = sum(item["seconds"] for item in rounds)
-        shares = [item["mel"] for item in rounds if item["mel"]]
         table[way] = {
             "audio_seconds_per_second": round(SECONDS * given.clips / seconds, 1),
             "peak_megabytes": round(rounds[-1]["peak"]),
-            "mel_share": round(float(np.median(shares)), 3) if shares else None,
+        } | {
+            name: round(float(np.median([item[name] for item in rounds])), 4)
+            for name in ("mel", "window")
+            if name in rounds[0]
         }
-    base = table[given.ways[0]]["audio_seconds_per_second"]
     print(f"{given.clips} clips of {SECONDS} s, {os.cpu_count()} cores, {given.rounds} rounds\n")
-    print(f"{'':27s}  audio s / s   ratio   peak MB   mel share")
+    bases = [way for way in table if way.startswith("pipeline")]
+    print(f"| | audio s / s | {' | '.join(f'against the {base}' for base in bases)} "
+          "| peak memory | a window on one core | mel share |")  # fmt: skip
+    print("| --- " * (5 + len(bases)) + "|")
     for way, row in table.items():
-        speed, share = row["audio_seconds_per_second"], row["mel_share"]
-        shown = f"{share:9.1%}" if share else ""
-        print(
-            f"{way:27s}  {speed:11.1f}   {speed / base:5.2f}   {row['peak_megabytes']:7d}   {shown}"
-        )
+        speed, peak = row["audio_seconds_per_second"], row["peak_megabytes"]
+        ratios = [f"{speed / table[base]['audio_seconds_per_second']:.2f}x" for base in bases]
+        alone = f"{row['window']:.3f} s | {row['mel'] / row['window']:.1%}" if "mel" in row else "|"
+        print(f"| {way} | {speed:.1f} | {' | '.join(ratios)} | {peak} MB | {alone} |")
     print(json.dumps(table))
 
 

@@ -14,13 +14,10 @@ LONG = ("out_of_core", "cli", "serve", "bench")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the folders with long tests first; the order within a file stays."""
-    root = Path(__file__).parent
-
-    def place(item: pytest.Item) -> int:
-        folder = item.path.relative_to(root).parts[0]
-        return LONG.index(folder) if folder in LONG else len(LONG)
-
-    items.sort(key=place)
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
+    items.sort(
+        key=lambda item: min((places.get(p, len(LONG)) for p in item.path.parents), default=0)
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,7 +100,17 @@ def pools_to_finite_unit_vectors(encoder: Encoder) -> None:
     assert rows.shape[1] == encoder.dim
     assert rows.dtype == np.float32
     assert np.isfinite(rows).all()
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=TOLERANCE)
+    sounding = sounds(encoder).any(axis=1)
+    np.testing.assert_allclose(np.linalg.norm(rows[sounding], axis=1), 1, atol=TOLERANCE)
+
+
+def silence_has_no_direction(encoder: Encoder) -> None:
+    windows = sounds(encoder)
+    silent = np.zeros((3, windows.shape[1]), np.float32)
+    assert not each_pooled(encoder, silent).any()
+    assert not embed_audio(encoder, [(silent.ravel(), encoder.rate)]).any()
+    both = encoder.embed_windows(np.concatenate([windows[:1], silent]))
+    assert np.linalg.norm(encoder.pool(both, np.ones(4, np.float32))) == pytest.approx(1, abs=1e-5)
 
 
 def pools_by_the_weighted_mean(encoder: Encoder) -> None:
@@ -162,6 +172,7 @@ CHECKS: list[Callable[[Encoder], None]] = [
     may_be_called_from_threads,
     different_sounds_differ,
     pools_to_finite_unit_vectors,
+    silence_has_no_direction,
     pools_by_the_weighted_mean,
     embeds_texts_in_order,
     refuses_what_it_cannot_use,

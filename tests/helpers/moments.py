@@ -32,6 +32,8 @@ class Moments:
 
     def pool(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
         mean = np.average(features, axis=0, weights=weights)
+        if not mean[:3].any():  # silence
+            return np.zeros(4, np.float32)
         return (mean / np.linalg.norm(mean)).astype(np.float32)
 
     def embed_text(self, texts: Sequence[str]) -> np.ndarray:

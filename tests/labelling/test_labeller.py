@@ -8,7 +8,7 @@ import pytest
 
 from prism_audio import PRISM, Adapter
 from prism_audio.errors import InputError
-from prism_audio.labelling.labeller import UNKNOWN, Answer, Labeller
+from prism_audio.labelling.labeller import SILENCE, UNKNOWN, Answer, Labeller
 from prism_audio.model.facts import Facts
 
 
@@ -69,6 +69,21 @@ def test_other_types_and_silence(adapter: Adapter, E: np.ndarray) -> None:
     for wrong in (E[:2], E[0, :5], np.full(24, np.nan)):
         with pytest.raises(InputError):
             labeller.answer_one(wrong)
+
+
+def test_digital_silence_is_silence_and_no_class(adapter: Adapter, E: np.ndarray) -> None:
+    rows = E[:3].copy()
+    rows[1] = 0
+    for labeller in (Labeller(adapter), Labeller(adapter, threshold=-1.0)):
+        one, silence, other = labeller.answer(rows, top=2)
+        assert same(one, labeller.answer_one(rows[0]))
+        assert same(other, labeller.answer_one(rows[2]))
+        assert (silence.label, silence.convinced, silence.probability) == (SILENCE, False, None)
+        assert {score for _, score in silence.top} == {0.0}
+    names = (*adapter.labels[:-1], SILENCE)
+    meant = Labeller(replace(adapter, labels=names)).answer_one(rows[1])
+    assert (meant.label, meant.best, meant.convinced) == (SILENCE, SILENCE, True)
+    assert names[meant.index] == SILENCE
 
 
 def test_without_a_calibration_there_is_no_probability(adapter: Adapter, E: np.ndarray) -> None:

@@ -34,7 +34,7 @@ Background = Annotated[
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option(help="Encoder: concepts (the default), a CLAP hub id, or a model's path."),
+    typer.Option(help="Encoder: concepts (the default), clap, clap-int8, a hub id, or a path."),
 ]
 Prompts = Annotated[
     str, typer.Option(help="Templates for labels: sentences, plain, or your own file.")

@@ -51,6 +51,8 @@ class Encoder(Protocol):
     def pool(self, features: Float32, weights: Float32) -> Float32:
         """One unit vector (d,) for features (B, f); a weight is the seconds of real sound seen.
 
+        Digital silence, which has no direction, gives zeros.
+
         It depends on the features through their weighted mean alone, so that a recording of any
         length can be added up while it is read.
         """

@@ -6,19 +6,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.encoders.prompts import clean_label
+from prism_audio.errors import InputError
 from prism_audio.evaluation import sampling
 from prism_audio.evaluation.clip_scores import Interval
-from prism_audio.evaluation.population import Population
+from prism_audio.evaluation.population import OTHER, Population, survey
 from prism_audio.evaluation.sampling import Difference, Sample
 from prism_audio.geometry.sphere import Labels
+from prism_audio.io.text import counted
 from prism_audio.io.types import Float64
+from prism_audio.labelling.calibration import refuse_other_encoder
+from prism_audio.labelling.labeller import BACKGROUND, UNKNOWN
+from prism_audio.labelling.sheet import OTHER as NONE_OF_THEM
+from prism_audio.labelling.sheet import class_of, read_sheet
+from prism_audio.model.adapter import Adapter
+from prism_audio.store.store import Store
+
+# What a person may write of a clip that is none of the classes.
+NONE = (NONE_OF_THEM, UNKNOWN, BACKGROUND)
 
 
 class LabelPrecision(NamedTuple):
@@ -90,6 +104,18 @@ class Campaign:
         part = float(everywhere.mean())
         return sampling.difference(part, now - then, self.inclusion[differs], len(self.rows))
 
+    @property
+    def verdict(self) -> str:
+        """Whether the adapter is better than zero-shot, in a sentence."""
+        (_, low, high), sure, more = self.difference
+        if low == high:
+            return "the adapter and zero-shot give the same answers"
+        better, sure = ("better", sure) if sure >= 0.5 else ("worse", 1 - sure)
+        if more == 0:
+            return f"the adapter is {better} than zero-shot ({100 * sure:.1f} % sure)"
+        text = f"not settled: the adapter is {better} than zero-shot with {100 * sure:.0f} %"
+        return text + (f"; about {counted(more, 'more label')} would settle it" if more else "")
+
     def precisions(self, wanted: float | None = None) -> list[LabelPrecision]:
         """The precision of every class that is reported, most frequent first."""
         population = self.population
@@ -146,3 +172,45 @@ class Campaign:
         threshold, reached = limit or (None, None)
         listened = len(sample.right)
         return LabelPrecision(label, int(reported.sum()), listened, value, threshold, reached)
+
+
+def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]:
+    """The campaign of a sheet, and whether the sheet says how its clips were picked.
+
+    Without that it is taken as a simple random sample. The probabilities of a sheet are for all of its
+    clips; where a part of them was listened to, that part is taken as drawn at random from them.
+    """
+    about = store.settings
+    refuse_other_encoder(adapter, about.fingerprint, about.encoder, "the adapter")
+    sheet = read_sheet(labels)
+    heard = [row for row in sheet if row.label]
+    if not heard:
+        raise InputError(f"{labels} has no label yet; fill in its column 'label'")
+    places = {
+        (path, f"{start:.2f}"): i
+        for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True))
+    }
+    rows = [places.get((row.file, f"{row.start or 0:.2f}")) for row in heard]
+    if None in rows:
+        lost = heard[rows.index(None)]
+        raise InputError(
+            f"{labels} names {lost.file} from {lost.start or 0} s, which {store.path} does not hold; "
+            "give the store that the clips were picked from"
+        )
+    if len(set(rows)) < len(rows):
+        raise InputError(f"{labels} has two lines for one clip; keep one of them")
+    known = all(row.probability for row in sheet)
+    part = len(heard) / len(sheet)
+    inclusion = np.array([part * (row.probability or 0) for row in heard])
+    if not known:
+        inclusion = np.full(len(heard), len(heard) / len(store))
+    truth = classes_of([row.label for row in heard], adapter)
+    return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), truth, inclusion), known
+
+
+def classes_of(labels: Sequence[str], adapter: Adapter) -> Labels:
+    """The classes that people named; :data:`OTHER` for none of them and for background words."""
+    names = {clean_label(name): i for i, name in enumerate(adapter.labels)}
+    most = len(names) - (adapter.facts.background or 0)
+    found = [len(names) if label in NONE else class_of(label, names) for label in labels]
+    return np.array([c if c < most else OTHER for c in found], dtype=np.intp)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.errors import InputError
 from prism_audio.geometry.confidence import confidence, probabilities
 from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, unit_rows
@@ -45,20 +48,23 @@ class Population:
         return len(self.answer)
 
 
-def survey(E: Float, adapter: Adapter) -> Population:
-    """What ``adapter`` says of the embeddings ``E`` (N, d), block by block."""
-    facts, N = adapter.facts, len(E)
-    answer, zero_shot = adapter.predict(E), np.empty(N, dtype=np.intp)
-    sure, first, score, conviction = (np.empty(N) for _ in range(4))
+def survey(blocks: Iterable[Float], adapter: Adapter) -> Population:
+    """What ``adapter`` says of embeddings (n, d) that come in blocks, such as a store."""
+    facts = adapter.facts
     temperature, share = facts.temperature, facts.zero_shot_share or 0.0
-    for block in row_blocks(N):
-        S, S_0 = adapter.scores(E[block]), unit_rows(E[block]) @ adapter.zero_shot_head
+    columns: list[tuple[NDArray[Any], ...]] = []
+    for E in (block[rows] for block in blocks for rows in row_blocks(len(block))):
+        S, S_0 = adapter.scores(E), unit_rows(E) @ adapter.zero_shot_head
         temperature = temperature or confidence(S, S_0).temperature
-        each, y = np.arange(len(S)), answer[block]
-        zero_shot[block] = z = S_0.argmax(axis=1)
-        P = probabilities(S, temperature)
-        sure[block], first[block], score[block] = P[each, y], P[each, z], S[each, y]
-        conviction[block] = (1 - share) * S[each, y] + share * S_0[each, y]
+        P, each = probabilities(S, temperature), np.arange(len(S))
+        y, z = adapter.predict(E), S_0.argmax(axis=1)
+        conviction = (1 - share) * S[each, y] + share * S_0[each, y]
+        columns.append((y, z, P[each, y], P[each, z], S[each, y], conviction))
+    if not columns:
+        raise InputError("there are no embeddings to look at; run 'prism embed' to its end")
+    answer, zero_shot, sure, first, score, conviction = map(
+        np.concatenate, zip(*columns, strict=True)
+    )
     for y in (answer, zero_shot):
         y[y >= len(adapter.labels) - (facts.background or 0)] = OTHER
     convinced = answer != OTHER

@@ -38,7 +38,7 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
         raise PrismError(
             f"{path}: Parquet needs pyarrow (pip install 'prism-audio[bench]')"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as a table ({error})") from None
     raise InputError(f"{path}: results are a .csv, .json or .parquet file of 'prism classify'")
 

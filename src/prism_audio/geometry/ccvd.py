@@ -28,7 +28,6 @@ from prism_audio.geometry.products import (
     add_product,
     gram,
     product,
-    symmetric_product,
 )
 from prism_audio.geometry.rows import Head, Labelled, Rows, dots, extended, formed, original
 from prism_audio.geometry.source import InMemory, ScanResult
@@ -67,7 +66,7 @@ def find_scatter(rows: Labelled, C: int, q: float) -> Scatter:
     mu_c = product(sums.astype(Z.dtype), Z) / np.maximum(n_c, 1)[:, None]
     mu = (n_c[:, None] * mu_c).sum(axis=0) / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
-    second = product(Z.T, symmetric_product(G, Z)).astype(np.float64)
+    second = product(Z.T, product(G.astype(Z.dtype), Z)).astype(np.float64)
     S_W = within(second, mu_c, n_c)
     return Scatter(S_W, B[n_c > 0], tau, int(n_c.sum()), int(np.sum(n_c > 0)))
 

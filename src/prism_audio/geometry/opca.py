@@ -116,11 +116,11 @@ def rotation(A: Float64, B: Float64, prior: float) -> tuple[Float64, Float64]:
     """Z (d, m) and R_z (m, m) of the rotation of rows A onto rows B, held to I by ``prior``."""
     if prior <= 0:
         return closest_rotation(A, B)
-    Z, _ = linalg.qr(np.hstack([A.T, B.T]), mode="economic", check_finite=False)
+    Z, _ = np.linalg.qr(np.hstack([A.T, B.T]))
     H = product(product(A, Z).T, product(B, Z))
     kappa = prior * length(A) * length(B) / max(len(A) - 1, 1)
     H[np.diag_indices_from(H)] += kappa
-    U, _, Vt = linalg.svd(H, check_finite=False)
+    U, _, Vt = np.linalg.svd(H)
     return Z, product(U, Vt)
 
 

@@ -21,8 +21,8 @@ from prism_audio.io.arrays import as_rows, refuse_non_finite, to_numpy
 from prism_audio.io.types import Float
 from prism_audio.model.adapter import LONG, SHORT, Adapter
 
-# The label where no class convinces, and where a background word is the best.
-UNKNOWN, BACKGROUND = "unknown", "background"
+# The label where no class convinces, where a background word is the best, and of digital silence.
+UNKNOWN, BACKGROUND, SILENCE = "unknown", "background", "silence"
 # Rows at a time, so that temporaries stay small.
 BLOCK_ROWS = 2048
 
@@ -34,8 +34,8 @@ class Answer:
     Attributes
     ----------
     label : str
-        The best class, ``unknown`` where it does not convince, or ``background`` where it is a
-        background word.
+        The best class, ``unknown`` where it does not convince, ``background`` where it is a
+        background word, or ``silence`` for a row of zeros: digital silence is near to no class.
     best, index : str, int
         The best class, also where it does not convince, and its place among the labels.
     score : float
@@ -123,9 +123,11 @@ class Labeller:
         for start in range(0, len(rows), BLOCK_ROWS):
             X = rows[start : start + BLOCK_ROWS]
             norms = np.linalg.norm(X, axis=1, keepdims=True)
+            silent: list[int] = []
             if not ((norms > SHORT) & (norms < LONG)).all():  # false for NaN, too
                 refuse_non_finite(rows, "E")
                 X, norms = unit_rows(X), np.ones_like(norms)
+                silent = np.flatnonzero(~X.any(axis=1)).tolist()
             corrected = X @ W[:-1]
             corrected += norms * W[-1]
             lengths = np.linalg.norm(corrected, axis=1, keepdims=True)
@@ -134,6 +136,8 @@ class Labeller:
             y = S.argmax(axis=1)
             S /= np.where(lengths > 0, lengths, 1)
             answers += self._read(S.clip(-1, 1, out=S), y, X @ text / norms, top)
+            for i in silent:
+                answers[start + i] = self._silence(answers[start + i])
         return answers
 
     def answer_one(self, e: Any, top: int = 1) -> Answer:
@@ -175,6 +179,23 @@ class Labeller:
             )
             for i, (best, score) in enumerate(zip(order.tolist(), ranked, strict=True))
         ]
+
+    def _silence(self, answer: Answer) -> Answer:
+        """The answer for digital silence; a class of that name is the best then, else none is."""
+        named = SILENCE in self.adapter.labels
+        best = SILENCE if named else answer.best
+        return replace(
+            answer,
+            label=SILENCE,
+            best=best,
+            index=self.adapter.labels.index(best),
+            score=0.0,
+            probability=None,
+            margin=None if answer.margin is None else 0.0,
+            zero_shot_score=0.0,
+            convinced=named,
+            top=tuple((label, 0.0) for label, _ in answer.top),
+        )
 
     def _label(self, best: int, convinced: bool) -> str:
         if best >= self._labels:

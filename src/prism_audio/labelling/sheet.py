@@ -7,14 +7,15 @@
 
 ``start`` and ``end`` are seconds and may be empty or absent: then the label is that of the whole
 recording. An empty label says that nobody has listened yet, the label ``other`` that it is none of
-the classes. Other columns are left alone.
+the classes. ``probability`` is that with which ``prism pick`` chose the clip. Other columns are left
+alone. An export of Label Studio (.json) of the tasks that ``prism pick`` wrote is read alike.
 """
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from prism_audio.encoders.prompts import clean_label
 from prism_audio.errors import InputError
 from prism_audio.labelling.formats.base import in_order, read_seconds
+from prism_audio.labelling.formats.label_studio import read_export
 
 UNLABELLED = -1
 # What a person writes of a clip that is none of the classes.
@@ -34,22 +36,29 @@ COVERED = 0.75
 
 
 class SheetRow(NamedTuple):
-    """What was heard in a recording, or from ``start`` to ``end`` of it; label "" is not listened to."""
+    """What was heard in a recording, or from ``start`` to ``end`` of it; label "" is not listened to.
+
+    ``probability`` is that with which the clip was picked, None where that is not known.
+    """
 
     file: str
     start: float | None
     end: float | None
     label: str
+    probability: float | None = None
 
 
 def read_sheet(path: str | os.PathLike[str]) -> list[SheetRow]:
-    """The rows of a CSV file with the columns file and label, and perhaps start and end.
+    """The rows of a CSV file with the columns file and label, and perhaps the others.
 
     Raises
     ------
     InputError
         If it cannot be read, lacks a column, or a line has no file or no proper times.
     """
+    if Path(path).suffix.lower() == ".json":
+        records = read_export(path)
+        return [_row(record, path, task) for task, record in enumerate(records, start=1)]
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             header = file.readline()
@@ -132,17 +141,19 @@ def class_of(label: str, classes: dict[str, int]) -> int:
     return index
 
 
-def _row(record: dict[str, str | None], path: str | os.PathLike[str], line: int) -> SheetRow:
-    cells = {name: (record.get(name) or "").strip() for name in ("file", "start", "end", "label")}
+def _row(record: Mapping[str, str | None], path: str | os.PathLike[str], line: int) -> SheetRow:
+    cells = {name: (record.get(name) or "").strip() for name in SheetRow._fields}
     if not cells["file"]:
         raise InputError(f"{path}, line {line}: the cell 'file' is empty; name the recording")
-    start, end = (
+    start, end, probability = (
         read_seconds(cells[name], str(path), line) if cells[name] else None
-        for name in ("start", "end")
+        for name in ("start", "end", "probability")
     )
     if start is not None and end is not None:
         in_order(start, end, str(path), line)
-    return SheetRow(cells["file"], start, end, cells["label"])
+    if probability is not None and not 0 < probability <= 1:
+        raise InputError(f"{path}, line {line}: {probability} is no probability; pick again")
+    return SheetRow(cells["file"], start, end, cells["label"], probability)
 
 
 def _members(name: str, members: dict[str, list[int]], by_name: dict[str, list[str]]) -> list[int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.io.limits import refuse_too_large
 from prism_audio.io.matrices import read_matrix
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
@@ -52,15 +53,16 @@ class Vocabulary:
         background: Sequence[str] = (),
     ) -> Vocabulary:
         """The labels and the background words, put into prompts and embedded."""
-        from prism_audio.encoders.prompts import prototypes
+        from prism_audio.encoders.text_cache import cached_prototypes
 
         twice = sorted({*labels} & {*background})
         if twice:
             raise InputError(f"{twice[0]!r} is a label and a background word; name it once")
         names = (*labels, *background)
+        refuse_too_large(0, encoder.dim, len(names))
         return cls(
             names,
-            prototypes(encoder, names, prompts),
+            cached_prototypes(encoder, names, prompts),
             encoder.id,
             encoder.fingerprint,
             prompts.name,

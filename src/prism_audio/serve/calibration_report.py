@@ -8,7 +8,6 @@ from scipy.linalg import svd
 from prism_audio.geometry.sphere import unit_rows
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import classify, summarise
-from prism_audio.labelling.labeller import UNKNOWN
 from prism_audio.model.adapter import Adapter
 from prism_audio.serve.site_schemas import CalibrationReport, ClassCount, ClipChange, View
 
@@ -23,7 +22,7 @@ def calibration_report(batch: Batch, adapter: Adapter) -> CalibrationReport:
     index = {label: number for number, label in enumerate(adapter.labels)}
     shown = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(int))
     before, after = project(batch.embeddings[shown], adapter)
-    counted = [*adapter.labels] + [UNKNOWN] * (UNKNOWN not in index and summary.unknown > 0)
+    counted = [*adapter.labels, *sorted(set(summary.after) - set(index))]
     return CalibrationReport(
         changed=summary.changed,
         classes=[

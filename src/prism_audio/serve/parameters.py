@@ -96,6 +96,11 @@ def calibration_body(dim: int) -> dict[str, Any]:
     return _body({MULTIPART: _FORM, JSON: _rows(dim)})
 
 
+def rows_body(dim: int) -> dict[str, Any]:
+    """The body of a request about recordings that were sent before, for the OpenAPI document."""
+    return _body({JSON: _rows(dim)})
+
+
 def _rows(dim: int) -> dict[str, Any]:
     """Embeddings of this width, or ids of recordings that were sent before."""
     number = {"type": "number", "minimum": -1e6, "maximum": 1e6}

@@ -123,6 +123,14 @@ def test_golden_values():
         assert picture[at] == pytest.approx(value, abs=5e-3)
 
 
+def test_a_tone_is_as_loud_as_another_implementation_says():
+    # The tests of textclap (Rust, MIT): a tone of 1 kHz and amplitude 1, from 29.29 to -100 dB.
+    tone = np.sin(2 * np.pi * 1000 * np.arange(10 * RATE) / RATE).astype(np.float32)
+    picture = front_end(extractor("rand_trunc")).picture(tone)
+    assert picture.max() == pytest.approx(29.29, abs=0.005)
+    assert picture.min() == -100
+
+
 def test_the_two_kinds_of_model_have_different_filters():
     window = a_sound("noise", 10 * RATE)[None]
     fused, plain = (front_end(extractor(mode)) for mode in ("fusion", "rand_trunc"))

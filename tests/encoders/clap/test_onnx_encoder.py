@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,17 @@ def test_the_text_tower_is_not_loaded_for_sound(folder, tmp_path):
     encoder.embed_windows(sounds(1, samples=SHORT))
     with pytest.raises(AssetError, match=r"cannot load .*text_model\.onnx"):
         encoder.embed_text(["rain"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at Linux's list of maps")
+def test_the_text_tower_is_dropped_when_sound_is_embedded(folder, tmp_path):
+    encoder = OnnxClapEncoder(shutil.copytree(folder, tmp_path / "copy"))
+    weights = str(tmp_path / "copy" / "onnx" / "text_model.onnx")
+    first = encoder.embed_text(["rain"])
+    assert weights in Path("/proc/self/maps").read_text()
+    encoder.embed_windows(sounds(1, samples=SHORT))
+    assert weights not in Path("/proc/self/maps").read_text()
+    np.testing.assert_array_equal(encoder.embed_text(["rain"]), first)
 
 
 def test_fingerprint_is_of_the_content(folder, encoder, tmp_path):

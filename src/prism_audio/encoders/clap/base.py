@@ -47,7 +47,10 @@ class ClapBase(ABC):
         return self.mel.fill(np.asarray(sound, dtype=np.float32))
 
     def embed_windows(self, windows: Float32) -> Float32:
-        """Unit rows (B, d) of windows (B, window * rate), mono float32 in [-1, 1]."""
+        """Unit rows (B, d) of windows (B, window * rate), mono float32 in [-1, 1].
+
+        Digital silence has no direction: its rows are zero.
+        """
         windows = np.asarray(windows, dtype=np.float32)
         if windows.ndim != 2 or windows.shape[1] != self.mel.samples:
             raise InputError(
@@ -56,13 +59,20 @@ class ClapBase(ABC):
             )
         if not np.isfinite(windows).all():
             raise InputError("the windows hold NaN or infinite samples")
-        return self._audio_rows(windows)
+        rows = self._audio_rows(windows)
+        sounding = np.any(windows, axis=1, keepdims=True)
+        return rows if sounding.all() else np.where(sounding, rows, np.float32(0))
 
     def pool(self, features: Float32, weights: Float32) -> Float32:
-        """The mean direction (d,) of unit rows, each counting by its seconds of real sound."""
+        """The mean direction (d,) of unit rows, each counting by its seconds of real sound.
+
+        Zero if all of them are silent.
+        """
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (len(features),) or not (weights >= 0).all() or not weights.sum() > 0:
             raise InputError("pooling wants one weight a row, none negative, not all zero")
+        if not np.any(features):
+            return np.zeros(self.dim, np.float32)
         mean = weights @ np.asarray(features, dtype=np.float64)
         length = np.linalg.norm(mean)
         if not length > 0:

@@ -87,11 +87,16 @@ class OnnxClapEncoder(ClapBase):
 
     @cached_property
     def _text(self) -> TowerSession:
-        return TowerSession(self._files[1], "input_ids", "text_embeds")
+        return TowerSession(self._files[1], "input_ids", "text_embeds", lasting=False)
 
     def _tower(self, name: str) -> TowerSession:
-        """A tower, loaded when it is first needed: who only embeds sound never loads the text's."""
+        """A tower, loaded when it is first needed: who only embeds sound never loads the text's.
+
+        Sound follows text: the text tower, by far the larger, is dropped when sound is embedded.
+        """
         with self._loading:
+            if name == "_audio":
+                self.__dict__.pop("_text", None)
             tower: TowerSession = getattr(self, name)
         if tower.width not in (None, self.dim):
             raise AssetError(

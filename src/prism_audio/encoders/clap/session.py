@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism_audio.encoders.clap.weights import outline
 from prism_audio.errors import AssetError
 from prism_audio.io.runtime import import_onnxruntime
 from prism_audio.io.types import Float32
@@ -30,7 +31,8 @@ _FURTHER: dict[str, Callable[[Array], Array]] = {
 }
 # Quantised while it runs, by the largest value among all items of a batch.
 _SHARED_SCALE = b"DynamicQuantizeLinear"
-_BLOCK = 1 << 20
+# Where onnxruntime looks for weights that a network given as bytes names.
+_WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class TowerSession:
@@ -42,6 +44,9 @@ class TowerSession:
         The ONNX file.
     main, output : str
         Names of the main input and of the output, as all exports of CLAP have them.
+    lasting : bool
+        For many runs: weights are copied into the order that multiplies fastest. Otherwise they are
+        used where they lie in the file, and the memory of a run is given back after it.
 
     Attributes
     ----------
@@ -51,15 +56,22 @@ class TowerSession:
         Whether items may share a run: in an int8 file one would change the others.
     """
 
-    def __init__(self, path: Path, main: str, output: str) -> None:
+    def __init__(self, path: Path, main: str, output: str, *, lasting: bool = True) -> None:
         onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         # One thread each: several runs side by side keep the cores busier than one run on all.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # Runs side by side would each reserve the memory of the longest one seen so far.
+        options.enable_mem_pattern = False
+        options.add_session_config_entry(_WEIGHTS_FOLDER, str(path.parent))
+        if not lasting:
+            options.add_session_config_entry("session.disable_prepacking", "1")
+            options.enable_cpu_mem_arena = False
         try:
+            network = outline(path)
             self._session = onnxruntime.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
+                network, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's errors have no common class of their own
             reason = str(error).strip().splitlines()[0]
@@ -79,7 +91,7 @@ class TowerSession:
         self._channels = channels if isinstance(channels, int) else 1
         width = outputs[output].shape[-1]
         self.width = width if isinstance(width, int) else None
-        self.batches = not _contains(path, _SHARED_SCALE)
+        self.batches = _SHARED_SCALE not in network
 
     def run(self, items: Array) -> Float32:
         """Rows (B, d) of pictures (B, 1, frames, mels) or of tokens (B, length)."""
@@ -91,14 +103,3 @@ class TowerSession:
         }
         rows: Float32 = self._session.run([self._output], feeds)[0]
         return rows
-
-
-def _contains(path: Path, text: bytes) -> bool:
-    # In blocks: a mapped file of 500 MB would count as memory of this process.
-    before = b""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            if text in before + block:
-                return True
-            before = block[-len(text) :]
-    return False

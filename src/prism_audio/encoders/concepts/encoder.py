@@ -36,6 +36,8 @@ from prism_audio.io.types import Float32, Float64
 # Raised when the computation around the models changes an embedding.
 _VERSION = 1
 FLOOR = 1e-3
+# Scores that differ by no more than this part are the same up to rounding.
+SAME = 1e-5
 TEMPERATURE = 0.04
 # The sentence about a concept that a text is compared with; its name is in lower case.
 SENTENCE = "the sound of {name}: {description}"
@@ -102,11 +104,16 @@ class ConceptsEncoder:
         return self._audio.scores(windows)
 
     def pool(self, features: Float32, weights: Float32) -> Float32:
-        """The unit vector (521,) of a recording: log-ratio of its mean scores to the prior."""
+        """The unit vector (521,) of a recording: log-ratio of its mean scores to the prior.
+
+        Zero if all of it is digital silence.
+        """
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (len(features),) or not (weights >= 0).all() or not weights.sum() > 0:
             raise InputError("pooling wants one weight a row, none negative, not all zero")
         s = weights @ np.asarray(features, dtype=np.float64) / weights.sum()
+        if np.allclose(s, self._audio.silence, rtol=SAME, atol=0):
+            return np.zeros(CONCEPTS, np.float32)
         return _unit(np.log((s + FLOOR) / (space().prior + FLOOR))).astype(np.float32)
 
     def embed_text(self, texts: Sequence[str]) -> Float32:

@@ -85,6 +85,12 @@ class YamNet:
         return np.concatenate(list(self._helpers.map(self._scores, slices)))
 
     @cached_property
+    def silence(self) -> Float32:
+        """Scores (521,) of digital silence."""
+        (row,) = self._scores(np.zeros((1, SAMPLES), np.float32))
+        return np.asarray(row)
+
+    @cached_property
     def _parts(self) -> tuple[bytes, bytes]:
         return _cut(self._model)
 
