@@ -64,8 +64,7 @@ def test_killed_at_any_moment_of_a_recording(
     prism: Prism, tmp_path: Path, events: int, kills: int
 ) -> None:
     source = write(tmp_path / "SITE_20240131_060000.wav", scene(events))
-    call = source
-    whole, torn = (Listening(prism, tmp_path / name, *call) for name in ("whole", "torn"))
+    whole, torn = (Listening(prism, tmp_path / name, source) for name in ("whole", "torn"))
     whole.run(1)
     rng = np.random.default_rng(0)
     for _ in range(kills):
