@@ -240,9 +240,9 @@ def test_microphone(prism: Prism, site: Path, tmp_path: Path) -> None:
     )
     search = f"{fake}:{prism.environment['PYTHONPATH']}"
     with_fake = Prism({**prism.environment, "PYTHONPATH": search})
-    process = with_fake.start("listen", "-a", site, "--window", 0.5, "--json")
+    process = with_fake.start("listen", "-a", site, "--window", 0.5, "--json", "--every")
     assert process.stdout is not None
-    while b'"begin"' not in (line := process.stdout.readline()):
+    while b'"type": "window"' not in (line := process.stdout.readline()):
         assert line
     assert json.loads(line)["label"] == "tone 2"
     process.send_signal(signal.SIGINT)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.special import expit
 
 from prism_audio.geometry.pct import Targets
 from prism_audio.geometry.products import Float, Float64, gram, product
@@ -32,6 +31,8 @@ def class_confidence(kappa: Float, y: np.ndarray, C: int) -> tuple[Float64, np.n
 
 def class_weights(y: Labels, kappa: Float, C: int, gamma: float) -> Float64:
     """w of every class from the labels and confidences of the targets, (C,)."""
+    from scipy.special import expit
+
     confidence, occurs = class_confidence(kappa, y, C)
     m = np.median(confidence[occurs])
     return np.asarray(expit(gamma * (m - confidence)))

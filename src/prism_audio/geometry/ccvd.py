@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import (
     Float,
@@ -91,11 +90,13 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     k never exceeds the rank of S_W (few clips) nor d - C (something must remain to tell classes
     apart). The eigenproblem is solved in ``dtype``, the precision of the rows behind the scatter.
     """
+    from scipy import linalg
+
     d = len(scatter.S_W)
     k = min(K, scatter.rank_bound, d - scatter.classes)
     if k <= 0:
         return np.empty((d, 0), dtype=dtype)
-    b, Q = linalg.eigh(product(scatter.B, scatter.B.T), check_finite=False)
+    b, Q = np.linalg.eigh(product(scatter.B, scatter.B.T))
     seen = b > b[-1] * 1e-12
     Qt = product((Q[:, seen] / np.sqrt(b[seen])).T, scatter.B).astype(dtype)
     shrunk = Qt.T * (1 - np.sqrt(eps / (b[seen] + eps))).astype(dtype)
@@ -108,7 +109,7 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     point = max(NO_SCATTER, 16 * float(np.finfo(dtype).eps))
     u = u[:, values > max(RANK_TOLERANCE * values[-1], point * scatter.kept)]
     v = u - product(shrunk, product(Qt, u))
-    V, _ = linalg.qr(v, mode="economic", check_finite=False)
+    V, _ = np.linalg.qr(v)
     return np.asarray(V)
 
 

@@ -32,7 +32,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import Float, Float64, inner, product
 
@@ -98,7 +97,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     if q == 0 or clips < FEWEST or total <= 1e-12:
         return None
     square = np.einsum("cq,cq->c", t, t)
-    d_0 = -0.5 * linalg.lstsq(t, square - square.mean(), check_finite=False)[0]
+    d_0 = -0.5 * np.linalg.lstsq(t, square - square.mean(), rcond=None)[0]
     d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
     evidence, cost = L, len(T) / 2 * float(np.log(clips))
     weight = max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
@@ -158,8 +157,8 @@ def drawn_out(x: Float64, clips: float) -> float:
     if q < 2:
         return 0.0
     total = inner(x, x) / N
-    values = linalg.eigvalsh(product(x.T, x) / N, subset_by_index=(q - 1, q - 1))
-    longest, rest = float(values[0]), (total - float(values[0])) / (q - 1)
+    longest = float(np.linalg.eigvalsh(product(x.T, x) / N)[-1])
+    rest = (total - longest) / (q - 1)
     if rest <= FLAT * total:
         return 0.0
     gain = q * np.log(total / q) - np.log(longest) - (q - 1) * np.log(rest)

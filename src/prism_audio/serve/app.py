@@ -20,6 +20,7 @@ from prism_audio.serve import (
     routes_calibrate,
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_jobs,
     routes_labels,
     routes_live,
@@ -34,6 +35,7 @@ from prism_audio.serve.settings import ServiceSettings
 ROUTES = (
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_calibrate,
     routes_sites,
     routes_labels,
