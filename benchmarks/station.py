@@ -4,7 +4,7 @@
 
 A recorder is played: it writes recordings of an hour into FOLDER/field, a few at a time, with a
 synthetic sound every ``--each`` seconds in pink noise. ``prism listen FOLDER/field --db --clips`` hears
-them, on one core and with low priority; recordings that were heard are removed.
+them; recordings that were heard are removed.
 Prints, hour by hour, the memory of the process (RSS) and the events in the database; then processor
 seconds, how much faster than real time that is, and whether the events that were told, those in the
 database and the clips are the same. The memory counts as flat when its highest value in the last
@@ -134,13 +134,8 @@ def main() -> None:
     command = [sys.executable, "-c", "from prism_audio.cli import main; main()", "listen", "--json"]
     command += [f"field={folder / 'field'}", "-l", ", ".join(LABELS), "--hop", str(options.hop)]
     command += ["--db", str(folder / "events.db"), "--clips", str(folder / "clips")]
-    core = min(os.sched_getaffinity(0))
     with (folder / "out.jsonl").open("wb") as told:
-        station = subprocess.Popen(
-            command,
-            stdout=told,
-            preexec_fn=lambda: (os.nice(19), os.sched_setaffinity(0, [core])),
-        )
+        station = subprocess.Popen(command, stdout=told)
     try:
         memory = play_recorder(station, folder, recordings, seconds, options.each)
     finally:
