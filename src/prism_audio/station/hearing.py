@@ -99,7 +99,7 @@ class Hearing:
         failure = None
         try:
             for notice in listener.hear(self._blocks(recording, around)):
-                if name is not None and around.stop.is_set():
+                if name is not None and around.remembers and around.stop.is_set():
                     return  # it will be heard again, so nothing of its last event is told
                 self._take(notice)
                 self._release(self._memory.seconds)
