@@ -24,6 +24,7 @@ from prism_audio.serve import (
     routes_jobs,
     routes_labels,
     routes_live,
+    routes_search,
     routes_service,
     routes_sites,
 )
@@ -39,6 +40,7 @@ ROUTES = (
     routes_calibrate,
     routes_sites,
     routes_labels,
+    routes_search,
     routes_jobs,
     routes_live,
     routes_service,

@@ -12,6 +12,7 @@ import { startIntake } from "./intake.js";
 import { startLabels } from "./labels.js";
 import { startList } from "./list.js";
 import { startLive } from "./live.js";
+import { startSearch } from "./search.js";
 import { store } from "./store.js";
 import { startVersions } from "./versions.js";
 import { inWords } from "./words.js";
@@ -79,6 +80,7 @@ function start() {
   const count = startList(() => !classifier.state.busy);
   startCalibrate(loadSites);
   startVersions(loadSites);
+  startSearch();
   const recheck = startCheck();
 
   store.on("site", showSite);

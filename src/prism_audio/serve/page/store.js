@@ -72,10 +72,15 @@ class Store extends EventTarget {
     if (gone.has(this.selected)) this.select(this.clips[Math.min(place, this.clips.length - 1)] ?? null);
   }
 
-  /** The order of the list: "given", or "doubt": the smallest margin first. */
+  /** The order of the list: "given"; "doubt", the smallest margin first; "near", as a search found. */
   sort(order) {
-    const margin = (clip) => clip.result?.margin ?? Infinity;
-    this.clips.sort((a, b) => (order === "doubt" ? margin(a) - margin(b) : 0) || a.id - b.id);
+    const place = {
+      given: () => 0,
+      doubt: (clip) => clip.result?.margin ?? Infinity,
+      near: (clip) => clip.near ?? Infinity,
+    }[order];
+    // Two that nothing is known of are Infinity both, and their difference is no number.
+    this.clips.sort((a, b) => place(a) - place(b) || a.id - b.id);
   }
 
   select(clip) {
