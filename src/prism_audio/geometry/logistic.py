@@ -9,7 +9,6 @@ out have the least log-loss. The search ends where it no longer falls.
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg, optimize
 
 from prism_audio.geometry.products import Float64, product
 from prism_audio.geometry.sphere import Labels
@@ -34,7 +33,7 @@ def regress(x: Float64, S: Float64, y: Labels, part: Labels) -> tuple[float, Flo
     """
     few = np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(np.intp)
     # All that A can be is a sum of labelled rows: no more numbers a class than there are labels.
-    U, size, Vt = linalg.svd(x[few], full_matrices=False, check_finite=False)
+    U, size, Vt = np.linalg.svd(x[few], full_matrices=False)
     z, S_few, y_few, part_few = U * size, S[few], y[few], part[few]
     best, strength, chosen = np.inf, np.inf, S_few
     nothing = np.zeros((z.shape[1], S.shape[1]))
@@ -60,6 +59,7 @@ def regress(x: Float64, S: Float64, y: Labels, part: Labels) -> tuple[float, Flo
 
 def solve(z: Float64, S: Float64, y: Labels, lam: float, start: Float64) -> Float64:
     """A (k, C) with the least log-loss of S + z A on ``y``, plus lambda / 2 |A|^2."""
+    from scipy import optimize  # takes a while to import, and blind calibrations need none of it
 
     def loss(flat: Float64) -> tuple[float, Float64]:
         A = flat.reshape(start.shape)
@@ -76,6 +76,8 @@ def solve(z: Float64, S: Float64, y: Labels, lam: float, start: Float64) -> Floa
 
 def find_scale(S: Float64, y: Labels) -> float:
     """g, by which logits ``S`` (n, C) are scaled to have the least log-loss on ``y``."""
+    from scipy import optimize
+
     found = optimize.minimize_scalar(
         lambda e: float(log_loss(np.exp(e) * S, y).mean()), bounds=(-4, 2), method="bounded"
     )
