@@ -52,8 +52,8 @@ def command(
 
     The file then works for every new clip: prism classify --adapter, prism listen
     --adapter, prism export. Where the recordings do not suffice for a correction,
-    the verdict says so and the file holds plain zero-shot. No label is needed; a few
-    make it better (--labelled).
+    the verdict says so and the file holds plain zero-shot. No clip needs a
+    label; a few labelled clips make it better (--labelled).
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """

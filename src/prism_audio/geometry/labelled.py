@@ -25,6 +25,7 @@ which left-out clips are told apart worse than without, are not used. Not in the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +34,12 @@ from prism_audio.geometry import compose
 from prism_audio.geometry.frame import Frame, whitened_trace
 from prism_audio.geometry.graded import Graded, with_head
 from prism_audio.geometry.guard import TEXT_WORTH, Verdict
-from prism_audio.geometry.logistic import find_scale, hit_rate, log_loss, regress
+from prism_audio.geometry.logistic import find_scale, hit_rate, log_loss, regress, softmax
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.source import RowSource, marked
 from prism_audio.geometry.sphere import Labels
+from prism_audio.geometry.threads import side_by_side
 
 # Parts that labelled clips are dealt into, and rounds with the labels of all but one.
 PARTS, ROUNDS = 5, 4
@@ -162,27 +164,26 @@ def anchored_rounds(
 ) -> tuple[list[Float64], compose.Composition] | None:
     """Heads after rounds with the labels of each of ``trained`` (n,), and the first composition."""
     heads, first = [start] * len(trained), None
+    text = product(site.T.astype(np.float64), site.frame.Q)
     prior = site.params.prior(len(site.T), site.clips)
+    find = partial(compose.compose, frame=site.frame, M_t=text, rho=site.params.rho, prior=prior)
     for _ in range(ROUNDS):
-        for k, shares in enumerate(compose.find_shares(site.source, heads)):
-            chosen = LabelledClips(labelled.rows[trained[k]], labelled.y[trained[k]])
-            made = compose.compose(
-                anchored(shares, heads[k], chosen),
-                site.frame,
-                site.T,
-                rho=site.params.rho,
-                prior=prior,
+        shares = [
+            anchored(held, head, LabelledClips(labelled.rows[chosen], labelled.y[chosen]))
+            for held, head, chosen in zip(
+                compose.find_shares(site.source, heads), heads, trained, strict=True
             )
-            if made is None:
-                return None
-            heads[k] = site.logits(made.head)
-            first = made if k == 0 else first
+        ]
+        made = [found for found in side_by_side(find, shares) if found is not None]
+        if len(made) < len(heads):
+            return None
+        heads, first = [site.logits(found.head) for found in made], made[0]
     return None if first is None else (heads, first)
 
 
 def anchored(shares: compose.Shares, head: Float64, labelled: LabelledClips) -> compose.Shares:
     """Shares of the classes in which labelled clips count for their label alone."""
-    change = -compose.assignments(labelled.rows, head).astype(np.float64)
+    change = -softmax(scores(labelled.rows, head))
     change[np.arange(len(labelled.y)), labelled.y] += 1
     n_c = shares.n_c + change.sum(axis=0)
     sums = shares.sums + product(change.T, labelled.rows.astype(np.float64))
