@@ -118,3 +118,19 @@ def test_labels_that_cannot_be_used(client: Any, heard: Any) -> None:
     assert client.put(f"{path}/{row}", params={"label": "other"}).json()["label"] == "other"
     assert client.put(path, json={"clips": [{"row": "x"}]}).json()["code"] == "bad_sheet"
     assert client.get("/v1/sites/nowhere/labels").status_code == 404
+
+
+def test_search_by_words_and_by_sound(client: Any, heard: Any) -> None:
+    rows, truth = heard
+    path = "/v1/sites/default/search"
+    like = next(row for row in rows if truth[row] == "tone 12")
+    for query, label in (({"text": "tone 7"}, "tone 7"), ({"like": like}, "tone 12")):
+        hits = client.post(path, params=query, json={"rows": rows}).json()["results"]
+        assert [hit["score"] for hit in hits] == sorted((h["score"] for h in hits), reverse=True)
+        assert {truth[hit["row"]] for hit in hits[:8]} == {label}
+        assert len(hits) == len(rows)
+    assert hits[0]["row"] == like
+    for wrong in ({}, {"text": "a", "like": like}):
+        refused = client.post(path, params=wrong, json={"rows": rows})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_query")
+    assert client.post(path, params={"like": "0" * 32}, json={"rows": rows}).status_code == 404

@@ -30,18 +30,20 @@ FileName = Annotated[
 ]
 
 
+async def receive_kept(request: Request, service: Service) -> list[EmbeddedRecording]:
+    """The recordings that a request names and the service still keeps."""
+    content_type(request, (JSON,))
+    rows = await receive_rows(request, service.limits, service.embedder)
+    kept = [row for row in rows if isinstance(row, EmbeddedRecording)]
+    if not kept:
+        raise all_failed([row for row in rows if isinstance(row, ApiError)])
+    return kept
+
+
 def add_routes(app: FastAPI, service: Service) -> None:
     """Add the routes to an application."""
     sheets = LabelSheets(service.sites)
     rows_body = parameters.rows_body(service.encoder.dim)
-
-    async def recordings(request: Request) -> list[EmbeddedRecording]:
-        content_type(request, (JSON,))
-        rows = await receive_rows(request, service.limits, service.embedder)
-        kept = [row for row in rows if isinstance(row, EmbeddedRecording)]
-        if not kept:
-            raise all_failed([row for row in rows if isinstance(row, ApiError)])
-        return kept
 
     @app.post(
         "/v1/sites/{site}/pick",
@@ -57,7 +59,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         The clips are in the order in which to listen, and one may stop after any of them.
         """
         place = service.sites[site]
-        return await asyncio.to_thread(sheets.pick, place, await recordings(request))
+        return await asyncio.to_thread(sheets.pick, place, await receive_kept(request, service))
 
     @app.post(
         "/v1/sites/{site}/check",
@@ -69,7 +71,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def check_site(request: Request, site: parameters.SitePath) -> SiteCheck:
         """Accuracy on these recordings, from the labels, with intervals that hold 95 %."""
         place = service.sites[site]
-        return await asyncio.to_thread(sheets.check, place, await recordings(request))
+        return await asyncio.to_thread(sheets.check, place, await receive_kept(request, service))
 
     @app.get(
         "/v1/sites/{site}/labels",

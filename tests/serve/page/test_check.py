@@ -126,3 +126,18 @@ def test_everybody_can_use_it(
     assert page.evaluate(UNNAMED) == []
     assert page.evaluate(FAINT) == []
     assert page.evaluate(SIDEWAYS) <= 0
+
+
+def test_search(page: Page, folder: Path) -> None:
+    drop(page, [folder])
+    settled(page, 48)
+    page.get_by_label("Search by words").fill("tone 12")
+    page.get_by_role("button", name="Search").click()
+    names = page.locator("#list .clip-name")
+    expect(names.first).to_contain_text("12-")
+    expect(page.locator("#detail h3")).to_contain_text("12-")
+    page.locator("#order").select_option("given")
+    names.filter(has_text="02-07").click()
+    page.get_by_role("button", name="Find similar").click()
+    expect(names.first).to_contain_text("02-07")
+    assert all("/02-" in name for name in names.all_inner_texts()[:5])

@@ -26,8 +26,10 @@ function hint() {
   $("calibrate-go").disabled = Boolean(running) || !clips;
   $("calibrate-go").textContent = clips ? `Calibrate on ${plural(clips, "recording")}` : "Calibrate";
   if (!clips) return say($("calibrate-hint"), "Labelled recordings are needed first.");
-  const enough =
-    clips >= wanted
+  const long = store.done.some(({ result }) => result.events);
+  const enough = long
+    ? "Long recordings are looked at window by window."
+    : clips >= wanted
       ? "Enough recordings for a full correction, if most of the labels occur in them."
       : `A full correction takes about ${wanted} recordings here, ${ENOUGH} a label. With fewer, part of it is used.`;
   const replaces = store.sites.some(
@@ -57,7 +59,7 @@ function told({ text, done, total }) {
 function begin(name, options = {}) {
   const clips = store.done;
   $("place").value = name;
-  run((signal) => calibrate(clips, name, store.labels, told, signal, options), clips);
+  run((signal) => calibrate(clips, name, store, told, signal, options), clips);
 }
 
 /** Work out the correction of the present site anew; `options` are more parameters of the request. */

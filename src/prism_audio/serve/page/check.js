@@ -14,6 +14,8 @@ let at = -1;
 let asked = 0; // requests for estimates; only the last one's answer counts
 
 const current = () => entries[at];
+/** Words that are only typed belong to no site, and nor would their labels. */
+const typed = () => Boolean(store.typed || store.typedBackground);
 const labelled = () => entries.filter((entry) => entry.label).length;
 
 /** Do something, and say what went wrong. */
@@ -126,7 +128,7 @@ const begin = () =>
 /** Labels that were given before, for recordings that are here again. */
 const resume = () =>
   attempt(async () => {
-    if (store.typed || !store.done.length) return;
+    if (typed() || !store.done.length) return;
     entries = await keptLabels();
     if (at >= 0 && !current()) at = -1;
     show();
@@ -155,9 +157,8 @@ const take = (file) =>
     say($("check-done"), `${read.length} of ${plural(lines, "line")} are of recordings that are here.`);
   });
 
-/** The labels of a list that is only typed belong to no site. */
 function showSection() {
-  const usable = store.done.length > 0 && !store.typed;
+  const usable = store.done.length > 0 && !typed();
   $("check").hidden = !usable;
   if (!usable) player.close();
 }
