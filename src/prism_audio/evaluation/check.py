@@ -27,7 +27,7 @@ from prism_audio.io.types import Float64
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import BACKGROUND, UNKNOWN
 from prism_audio.labelling.sheet import OTHER as NONE_OF_THEM
-from prism_audio.labelling.sheet import class_of, read_sheet
+from prism_audio.labelling.sheet import SheetRow, class_of, read_sheet
 from prism_audio.model.adapter import Adapter
 from prism_audio.store.store import Store
 
@@ -186,11 +186,7 @@ def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]
     heard = [row for row in sheet if row.label]
     if not heard:
         raise InputError(f"{labels} has no label yet; fill in its column 'label'")
-    places = {
-        (path, f"{start:.2f}"): i
-        for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True))
-    }
-    rows = [places.get((row.file, f"{row.start or 0:.2f}")) for row in heard]
+    rows = _find_rows(heard, store)
     if None in rows:
         lost = heard[rows.index(None)]
         raise InputError(
@@ -206,6 +202,18 @@ def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]
         inclusion = np.full(len(heard), len(heard) / len(store))
     truth = classes_of([row.label for row in heard], adapter)
     return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), truth, inclusion), known
+
+
+def _find_rows(heard: Sequence[SheetRow], store: Store) -> list[int | None]:
+    """The row of each line of a sheet: by path and start, or by the name where only one has it."""
+    rows: dict[tuple[str, str], int] = {}
+    names: dict[tuple[str, str], int | None] = {}
+    for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True)):
+        rows[path, f"{start:.2f}"] = i
+        name = (Path(path).name, f"{start:.2f}")
+        names[name] = None if name in names else i
+    keys = [(row.file, f"{row.start or 0:.2f}") for row in heard]
+    return [rows.get(key, names.get((Path(key[0]).name, key[1]))) for key in keys]
 
 
 def classes_of(labels: Sequence[str], adapter: Adapter) -> Labels:

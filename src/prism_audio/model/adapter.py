@@ -217,6 +217,7 @@ class Adapter:
             ("verdict", facts.verdict),
             ("because", "; ".join(facts.reasons)),
             ("calibrated on", "" if facts.N is None else counted(facts.N, "clip")),
+            ("labels used", counted(facts.labels, "label") if facts.labels else ""),
             ("date", facts.date),
             ("encoder", _named(self.encoder, self.encoder_fingerprint)),
             ("prompts", _named(self.prompts, self.prompts_fingerprint)),

@@ -147,6 +147,12 @@ class Facts:
         weight = self.numbers.get("weight")
         return None if weight is None else float(_checked(weight, float, "facts.numbers.weight"))
 
+    @property
+    def labels(self) -> int:
+        """How many labelled clips the calibration used; 0 where it was blind."""
+        used = self.numbers.get("labels") if self.numbers.get("labels_used") else 0
+        return int(_checked(used or 0, int, "facts.numbers.labels"))
+
     @classmethod
     def from_dict(cls, document: Any) -> Facts:
         """Read and check what :meth:`to_dict` gave; wrong types are an :class:`AdapterError`."""
