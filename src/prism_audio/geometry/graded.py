@@ -1,9 +1,9 @@
 """The calibration of ``default``: a correction as large as its evidence, part by part.
 
     d, w_1, pi   <- the shift of the place, and what was heard          (shift.py)
-    head_a       <- rounds of composition that start from what was heard (compose.py)
-    head_b, W_2  <- rounds that start with all classes equally often     (balance.py, compose.py)
-    w            <- how far the two agree, and how many clips there are  (guard.py)
+    head_a       <- rounds of composition that go by what was heard      (compose.py)
+    head_b, W_2  <- rounds that hold all classes equally often           (balance.py, compose.py)
+    w            <- how far the two agree, how many classes were heard, and how many clips (guard.py)
     W            =  (1 - w) [I; -w_1 d] + w W_2
 
 W_2 is the smallest change of the rigid map with W_2 T^T = head_b, in which every class has its own
@@ -33,6 +33,8 @@ from prism_audio.geometry.sphere import Labels, assign_folded
 
 # How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
 FIRST = 1.5
+# How shares of classes count in the rounds of either start: half, since they are guesses; evened out.
+SHARES = (0.5, -1.0)
 # Rows that the shift and the biases of the start are found on: four or C numbers need no more.
 SAMPLE = 16_384
 # Directions of the prototypes weaker than this (in squares, of the strongest) are not told apart.
@@ -57,14 +59,14 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     shift = find_shift(rows, T, first, clips)
     W_1 = identity_map(d)
     if shift is None:
-        return Graded(W_1, guard.judge(N, clips, C, None, 0.0), [])
+        return Graded(W_1, guard.judge(N, clips, C, None, 0.0, 0.0), [])
     heads = [shift.head, balanced_head(rows, T, first)]
     small = len(rows) == N and d > N + C
     frame = thin_frame(rows, T) if small else find_frame(second, T.dtype)
     prior = params.prior(C, clips)
-    found, rounds, labels = repeat(source, T, second, frame, heads, prior, params)
-    kappa = guard.agreement(*labels, C)
-    verdict = guard.judge(N, clips, C, shift, kappa)
+    found, rounds, (y_a, y_b) = repeat(source, T, second, frame, heads, prior, params)
+    kappa, heard = guard.agreement(y_a, y_b, C), guard.effective_classes(y_a)
+    verdict = guard.judge(N, clips, C, shift, kappa, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))
     w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
@@ -83,7 +85,10 @@ def repeat(
     prior: float,
     params: Parameters,
 ) -> tuple[compose.Composition | None, list[dict[str, Any]], tuple[Labels, Labels]]:
-    """Rounds of composition from two starts: the last one of the second, and the labels of both."""
+    """Rounds of composition from two starts: the last one of the second, and the labels of both.
+
+    Those of the first go by the shares that were heard, those of the second even them out.
+    """
     rounds: list[dict[str, Any]] = []
     made: compose.Composition | None = None
     for number in range(1, params.rounds + 1):
@@ -92,7 +97,11 @@ def repeat(
             made = compose.compose(held, frame, T, rho=params.rho, prior=prior)
             if made is not None:
                 unit = compose.score_length(made.head, second)
-                heads[start] = made.head / (params.softness * unit) if unit > 0 else made.head
+                temperature = params.softness * unit if unit > 0 else 1.0
+                by_shares = SHARES[start] * temperature
+                head = compose.with_shares(made.head, held.n_c, by_shares)
+                made = made._replace(head=head)
+                heads[start] = made.head / temperature
         if made is None:
             break
         heard = int(np.sum(shares[-1].n_c >= 1))
