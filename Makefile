@@ -6,7 +6,7 @@ BIN     = $(VENV)/bin
 # tests/conftest.py puts the long files first.
 PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all coverage lint docs dist clean
+.PHONY: demo test test-all coverage fuzz lint docs dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/prism demo
@@ -21,6 +21,11 @@ test-all: $(VENV)/.installed-dev lint
 # The share of the lines of src that the fast tests run.
 coverage: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" --cov=prism_audio --cov-report=term:skip-covered
+
+# Look for inputs that break a reader, for so many seconds; what is found is kept in tests/fuzz/corpus.
+SECONDS ?= 300
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests benchmarks examples

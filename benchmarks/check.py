@@ -50,7 +50,7 @@ def main() -> None:
         population = survey([E], adapter)
         for n in SIZES:
             for name, row in simulate(population, y, n, given.campaigns).items():
-                cells = " | ".join(f"{100 * value:.1f}" for value in row)
+                cells = " | ".join("" if v != v else f"{100 * v:.1f}" for v in row)
                 print(f"| {condition} | {n} | {name} | {cells} |", flush=True)
 
 
@@ -75,7 +75,7 @@ def simulate(
                     interval.high - interval.low,
                     np.nan if outcome is None else low <= truth[name] <= high,
                     high - low,
-                    interval.high - interval.low < high - low,
+                    np.nan if outcome is None else interval.high - interval.low < high - low,
                 ]
             )
     return {name: (truth[name], *np.mean(rows, axis=0)) for name, rows in records.items()}

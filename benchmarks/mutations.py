@@ -1,18 +1,20 @@
-"""Damage adapters and shards in thousands of ways: only named errors, little time and memory.
+"""Damage adapters, shards and sounds in thousands of ways: only named errors, little time and memory.
 
-    python benchmarks/mutations.py [--count 10000] [--flips 1000] [--seed 0]
+    python benchmarks/mutations.py [--count 10000] [--flips 1000] [--sounds 5000] [--seed 0]
 
 Every mutation is structured: a field of the header or of the JSON within it is replaced, removed or
 doubled, a length or a place is changed, or bytes are cut, added or overwritten. A third of the files
 then get a new, fitting hash and a third lose their hash, so that the checks behind it are met too. A
-file that is accepted is used. Bits are then flipped one at a time in files with their hash. Ends with
-exit code 1, after a list of what went wrong, if an error was none of PRISM's, a mutation took more than
-2 s, the process needed more than 200 MB, or a flipped bit was not noticed.
+file that is accepted is used. Bits are then flipped one at a time in files with their hash. In sounds of
+twelve kinds bytes, sizes and stretches are changed, mostly near the beginning, and what remains is
+decoded. Ends with exit code 1, after a list of what went wrong, if an error was none of PRISM's, a
+mutation took more than 2 s, the process needed more than 200 MB, or a flipped bit was not noticed.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import random
 import resource
@@ -24,15 +26,19 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import soundfile
 
 from prism_audio import PRISM, Adapter
-from prism_audio.errors import AdapterError, PrismError, PrismWarning, StoreError
+from prism_audio.audio.decode import stream
+from prism_audio.errors import AdapterError, AudioError, PrismError, PrismWarning, StoreError
 from prism_audio.io.safe_tensors import HASH_KEY, header_hash
+from prism_audio.labelling.drift import surroundings
 from prism_audio.store.rows import open_table
 from prism_audio.store.shards import Entry, write_shard
 from prism_audio.store.store import SETTINGS_FILE, Store, StoreSettings
@@ -49,7 +55,9 @@ def make_adapter(folder: Path) -> Path:
     rng = np.random.default_rng(0)
     E, T = rng.standard_normal((300, 16)), rng.standard_normal((4, 16))
     model = PRISM().fit(E.astype(np.float32), prototypes=T.astype(np.float32), labels=list("abcd"))
-    return model.adapter_.save(folder / "adapter.safetensors")
+    near = surroundings(E, model.labels_, 4)
+    adapter = replace(model.adapter_, facts=replace(model.adapter_.facts, surroundings=near))
+    return adapter.save(folder / "adapter.safetensors")
 
 
 def make_store(folder: Path) -> Path:
@@ -73,6 +81,27 @@ def use_store(path: Path) -> None:
     store = Store.open(path.parent)
     store.embeddings(), store.paths, store.start, store.end, store.failures
     open_table(path.parent).read(0, 1)
+
+
+def make_sounds() -> list[bytes]:
+    """A short sound in every kind of file that soundfile writes and many people have."""
+    samples = 0.1 * np.random.default_rng(0).standard_normal(800)
+    sounds = []
+    for kind, coding in (
+        *(("WAV", "PCM_16"), ("WAV", "FLOAT"), ("WAV", "IMA_ADPCM"), ("WAVEX", "PCM_24")),
+        *(("RF64", "PCM_16"), ("W64", "PCM_16"), ("AIFF", "PCM_16"), ("AU", "PCM_16")),
+        *(("CAF", "PCM_16"), ("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("MP3", "MPEG_LAYER_III")),
+    ):
+        file = io.BytesIO()
+        soundfile.write(file, samples, 16_000, coding, format=kind)
+        sounds.append(file.getvalue())
+    return sounds
+
+
+def use_sound(path: Path) -> None:
+    for block in stream(path, 16_000):
+        if not np.isfinite(block).all():
+            raise AssertionError("samples that are no numbers")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -145,22 +174,45 @@ def mutate(data: bytes, card: str, rng: random.Random) -> bytes:
     return len(text).to_bytes(8, "little") + text + payload
 
 
+def damage(sounds: list[bytes], rng: random.Random) -> bytes:
+    """A few changes to one of these sounds."""
+    data = bytearray(rng.choice(sounds))
+    for _ in range(rng.randrange(1, 7)):
+        place = rng.randrange(min(len(data), rng.choice([48, 120, 10**6])) or 1)
+        kind = rng.randrange(6)
+        if kind == 0:
+            data[place : place + 1] = rng.randbytes(1)
+        elif kind == 1:
+            size = rng.choice([0, 1, 80, 2**20, 2**31 - 1, 2**31, 2**32 - rng.randrange(1, 200)])
+            data[place : place + 4] = size.to_bytes(4, rng.choice(["little", "big"]))
+        elif kind == 2:
+            del data[place : place + rng.randrange(1, 20)]
+        elif kind == 3:
+            data[place:place] = rng.randbytes(rng.randrange(1, 20))
+        elif kind == 4:
+            data[place:place] = data[place : place + rng.randrange(1, 2000)]
+        else:
+            del data[max(place, 8) :]
+    return bytes(data)
+
+
 def run(
     name: str,
     path: Path,
     use: Callable[[Path], None],
     error: type[PrismError],
-    card: str,
-    options: argparse.Namespace,
+    mutation: Callable[[random.Random], bytes],
+    count: int,
+    seed: int,
 ) -> list[str]:
-    """All mutations and flips of one file; what went wrong."""
-    rng, data = random.Random(options.seed), path.read_bytes()
+    """Use a file under many mutations; what went wrong."""
+    rng = random.Random(seed)
     faults: list[str] = []
     counts: Counter[str] = Counter()
     slowest = 0.0
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number in range(options.count):
-        path.write_bytes(mutate(data, card, rng))
+    for number in range(count):
+        path.write_bytes(mutation(rng))
         began = time.perf_counter()
         try:
             use(path)
@@ -179,7 +231,23 @@ def run(
     grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base)
     if slowest > MOST_SECONDS or grown > MOST_BYTES:
         faults.append(f"{name}: {slowest:.1f} s and {grown / 1e6:.0f} MB at most")
-    missed = 0
+    print(
+        f"{name}: {count} mutations, {dict(counts)}, at most {slowest:.3f} s, memory grew by "
+        f"{grown / 1e6:.0f} MB in all"
+    )
+    return faults
+
+
+def flip(
+    name: str,
+    path: Path,
+    data: bytes,
+    use: Callable[[Path], None],
+    error: type[PrismError],
+    options: argparse.Namespace,
+) -> list[str]:
+    """Flip single bits behind the header of a file; what went wrong."""
+    rng, missed = random.Random(options.seed), 0
     payload_bits = 8 * (8 + int.from_bytes(data[:8], "little")), 8 * len(data)
     for place in (rng.randrange(*payload_bits) for _ in range(options.flips)):
         flipped = bytearray(data)
@@ -190,26 +258,34 @@ def run(
             missed += 1
         except error:
             pass
-    if missed:
-        faults.append(f"{name}: {missed} flipped bits were not noticed")
-    print(
-        f"{name}: {options.count} mutations, {dict(counts)}, at most {slowest:.3f} s, memory grew by "
-        f"{grown / 1e6:.0f} MB in all; {options.flips} flipped bits, {missed} not noticed"
-    )
-    return faults
+    print(f"{name}: {options.flips} flipped bits, {missed} not noticed")
+    return [f"{name}: {missed} flipped bits were not noticed"] if missed else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000, help="mutations of each kind of file")
     parser.add_argument("--flips", type=int, default=1000, help="single bits flipped in each")
+    parser.add_argument("--sounds", type=int, default=5000, help="mutations of sounds")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore", PrismWarning)
     with tempfile.TemporaryDirectory() as folder:
-        adapter, shard = make_adapter(Path(folder)), make_store(Path(folder) / "store")
-        faults = run("adapters", adapter, use_adapter, AdapterError, "card", options)
-        faults += run("shards", shard, use_store, StoreError, "prism", options)
+        home = Path(folder)
+        faults: list[str] = []
+        for name, path, use, error, card in (
+            ("adapters", make_adapter(home), use_adapter, AdapterError, "card"),
+            ("shards", make_store(home / "store"), use_store, StoreError, "prism"),
+        ):
+            data = path.read_bytes()
+            mutation = partial(mutate, data, card)
+            faults += run(name, path, use, error, mutation, options.count, options.seed)
+            faults += flip(name, path, data, use, error, options)
+        mutation = partial(damage, make_sounds())
+        sound = home / "sound"
+        faults += run(
+            "sounds", sound, use_sound, AudioError, mutation, options.sounds, options.seed
+        )
     for fault in faults[:50]:
         print(fault, file=sys.stderr)
     sys.exit(bool(faults))

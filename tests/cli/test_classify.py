@@ -222,6 +222,34 @@ def test_full_disk_leaves_nothing_half_written(prism: Prism, sounds: Path, tmp_p
     assert left_over(tmp_path) == ["out.csv", "site.safetensors"]
 
 
+def test_a_full_disk_for_one_output_does_not_lose_the_other(
+    prism: Prism, sounds: Path, tmp_path: Path
+) -> None:
+    adapter, rows = tmp_path / "site.safetensors", tmp_path / "rows.csv"
+    call = ("classify", sounds, "-l", LABELS, *BANDS, "--preset", "paper")
+    assert prism(*call, "-o", rows, "--save-adapter", adapter).returncode == 0
+    most = rows.stat().st_size + 500
+    assert adapter.stat().st_size > most
+    rows.unlink()
+    done = prism.process(*call, "-o", rows, "--save-adapter", adapter, largest=most)
+    assert done.returncode == 2
+    assert f"cannot write {adapter}" in done.stderr
+    assert len(rows.read_text().splitlines()) == 25
+
+
+def test_names_that_look_like_formulas(
+    prism: Prism, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("=1+1.wav", "@sum.wav", "+2.wav"):
+        write(tmp_path / name, tone(2, 1.0, 0))
+    monkeypatch.chdir(tmp_path)
+    done = prism("classify", *sorted(os.listdir()), "-a", site, *BANDS, "-o", "rows.csv")
+    assert done.returncode == 0, done.stderr
+    cells = [line.split(",")[0] for line in Path("rows.csv").read_text().splitlines()[1:]]
+    assert cells == ["./+2.wav", "./=1+1.wav", "./@sum.wav"]
+    assert all(Path(cell).is_file() for cell in cells)
+
+
 def test_read_only_folder_is_noticed_before_the_work(
     refused: Callable[..., str], sounds: Path, tmp_path: Path
 ) -> None:

@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 import typer
 
 from prism_audio.cli.console import ProgressBar, end, note, orderly_stop, printable, say, say_json
+from tests.cli.conftest import Prism
 
 
 def test_bar_shows_files_rate_and_what_it_does(
@@ -76,3 +78,19 @@ def test_signals_end_a_block_in_order(
     assert stopped.value.exit_code == code
     assert capsys.readouterr().err == "it is safe\n"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")],
+)
+def test_signals_end_any_command_with_its_code(
+    prism: Prism, tmp_path: Path, number: signal.Signals, code: int, word: str
+) -> None:
+    pipe = tmp_path / "site.safetensors"
+    os.mkfifo(pipe)
+    process = prism.start("inspect", pipe)
+    with pipe.open("wb"):  # opens when the command reads, and so is at work
+        process.send_signal(number)
+        done = prism.finish(process)
+    assert (done.returncode, done.stderr) == (code, word)

@@ -154,6 +154,27 @@ def test_stopping_prints_the_summary(
     assert "stopped" in done.stderr
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopping_in_the_middle_of_an_event_closes_it(
+    prism: Prism, site: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    file = write(tmp_path / "long.wav", tone(2, 60.0, 0))
+    slow = {**prism.environment, "BANDS_PAUSE": "0.05"}
+    process = prism.start("listen", file, "-a", site, "--json", env=slow)
+    assert process.stdout is not None
+    told = []
+    while not told or told[-1]["type"] != "begin":
+        told.append(json.loads(process.stdout.readline()))
+    process.send_signal(number)
+    done = prism.finish(process)
+    assert done.returncode == code
+    (end,) = lines(done, "end")
+    (summary,) = lines(done, "summary")
+    assert end["label"] == told[-1]["label"] == "tone 2"
+    assert end["end"] <= summary["audio_seconds"] < 60
+    assert summary["events"] == {"tone 2": 1}
+
+
 def test_damaged_recording_ends_with_what_was_heard(
     prism: Prism, site: Path, tmp_path: Path
 ) -> None:
@@ -240,9 +261,9 @@ def test_microphone(prism: Prism, site: Path, tmp_path: Path) -> None:
     )
     search = f"{fake}:{prism.environment['PYTHONPATH']}"
     with_fake = Prism({**prism.environment, "PYTHONPATH": search})
-    process = with_fake.start("listen", "-a", site, "--window", 0.5, "--json")
+    process = with_fake.start("listen", "-a", site, "--window", 0.5, "--json", "--every")
     assert process.stdout is not None
-    while b'"begin"' not in (line := process.stdout.readline()):
+    while b'"type": "window"' not in (line := process.stdout.readline()):
         assert line
     assert json.loads(line)["label"] == "tone 2"
     process.send_signal(signal.SIGINT)

@@ -189,7 +189,7 @@ def test_other_labels_and_sheets_without_probabilities(
     prism: Prism, place: tuple[Path, Path], tmp_path: Path
 ) -> None:
     plain = tmp_path / "plain.csv"
-    plain.write_text("file,label\n02-00.wav,tone 2\n07-01.wav,other\n12-03.wav,\n")
+    plain.write_text("file,label\nstreet/02-00.wav,tone 2\n07-01.wav,other\n12-03.wav,\n")
     done = prism("check", place[0], "-a", place[1], "--labels", plain, "--json")
     assert done.returncode == 0, done.stderr
     assert "simple random sample" in done.stderr

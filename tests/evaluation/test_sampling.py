@@ -31,7 +31,7 @@ def test_equal_clips_give_the_interval_of_wilson() -> None:
     n, share = len(right), 0.7
     value, low, high = accuracy(np.full(1000, 0.8), a_sample(right))
     r = np.array(right) - share
-    phi = ((np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share)) * n + 100) / (n + 100)
+    phi = ((np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share)) * n + 30) / (n + 30)
     z2 = Z**2 * phi * n / (n - 2)
     centre, half = share + z2 / (2 * n), np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     wanted = ((centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n))

@@ -20,7 +20,7 @@ def compose(E, T, R, frame=None, **numbers):
     """The composition for rows with assignments ``R`` (N, C), or labels (N,)."""
     R = np.eye(len(T))[R] if R.ndim == 1 else R
     frame = frame or find_frame(second_moments(InMemory(E)), E.dtype)
-    return core.compose(core.Shares(R.sum(axis=0), R.T @ E), frame, T, **numbers)
+    return core.compose(core.Shares(R.sum(axis=0), R.T @ E), frame, T @ frame.Q, **numbers)
 
 
 def transcription(E, T, R, rho, prior):

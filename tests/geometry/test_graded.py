@@ -36,7 +36,7 @@ def by_hand(E, T):
             R = np.exp(S - S.max(axis=1, keepdims=True))
             R /= R.sum(axis=1, keepdims=True)
             shares = compose.Shares(R.sum(axis=0), R.T @ E)
-            made = compose.compose(shares, frame, T, rho=2.0, prior=np.sqrt(C / clips))
+            made = compose.compose(shares, frame, T @ frame.Q, rho=2.0, prior=np.sqrt(C / clips))
             temperature = DEFAULT.softness * compose.score_length(made.head, second)
             bias = part * np.log(shares.n_c + 0.5)
             made.head[-1] += temperature * (bias - bias.mean())
@@ -65,7 +65,8 @@ def test_the_whole_map_has_the_scores_of_its_head(C):
     E, T, truth = problem(400, 24, C)
     second, R = second_moments(InMemory(E)), np.eye(C)[truth]
     shares = compose.Shares(R.sum(axis=0), R.T @ E)
-    made = compose.compose(shares, find_frame(second, E.dtype), T, rho=2.0, prior=0.2)
+    frame = find_frame(second, E.dtype)
+    made = compose.compose(shares, frame, T @ frame.Q, rho=2.0, prior=0.2)
     W = graded.whole_map(made, T, second)
     lengths = [compose.score_length(X, second) for X in (np.eye(25, 24) @ T.T, W @ T.T)]
     assert lengths[0] == pytest.approx(lengths[1])

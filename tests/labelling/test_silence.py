@@ -15,7 +15,6 @@ from prism_audio.encoders.protocol import Encoder
 from prism_audio.labelling.labeller import SILENCE
 from prism_audio.labelling.listener import Listener, Pace, WindowAnswer
 from prism_audio.model.vocabulary import Vocabulary
-from tests.helpers.clap_tiny import tiny_model, write_hub_folder, write_tokenizer
 
 
 @pytest.fixture(scope="module", params=["concepts", "clap"])
@@ -27,6 +26,7 @@ def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     pytest.importorskip("transformers", reason="the CLAP encoder's extra is not installed")
     pytest.importorskip("torch", reason="the CLAP encoder's extra is not installed")
     from prism_audio.encoders.clap.encoder import ClapEncoder
+    from tests.helpers.clap_tiny import tiny_model, write_hub_folder, write_tokenizer
 
     place = tmp_path_factory.mktemp("clap")
     tokenizer = write_tokenizer(place / "roberta")

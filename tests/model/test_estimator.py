@@ -93,6 +93,20 @@ def test_a_batch_of_one_class_does_not_speak_for_all():
     assert PRISM(guard=False).fit(E[truth == 2], prototypes=T).verdict_ == "adapted"
 
 
+def test_more_than_the_limits_is_refused_before_anything_is_computed():
+    E, T, _ = problem(20, 8, 3)
+    with pytest.raises(InputError, match=r"at most 5,000 classes.*5,001"):
+        PRISM().fit(E, prototypes=np.ones((5001, 8)))
+    with pytest.raises(InputError, match=r"at most 8,192 numbers in a row.*8,193"):
+        PRISM().fit(np.ones((2, 8193), np.float32), prototypes=np.ones((2, 8193), np.float32))
+
+    class Endless(InMemory):
+        shape = (10**8 + 1, 8)
+
+    with pytest.raises(InputError, match="at most 100,000,000 rows; calibrate on a sample"):
+        PRISM().fit(Endless(E), prototypes=T)
+
+
 def soft_deflation(E, T):
     rows = original(InMemory(E), T)
     scatter = find_scatter(rows, len(T), 0.7)

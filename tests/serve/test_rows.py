@@ -105,7 +105,14 @@ def test_what_is_not_kept_is_named(client):
 
 @pytest.mark.parametrize(
     "body",
-    ['{"rows": []}', '{"rows": ["x"]}', '{"rows": [1]}', '{"rows": [', '{"rows": [], "a": 1}'],
+    [
+        '{"rows": []}',
+        '{"rows": ["' + 32 * "0" + '"], "names": []}',
+        '{"rows": ["x"]}',
+        '{"rows": [1]}',
+        '{"rows": [',
+        '{"rows": [], "a": 1}',
+    ],
 )
 def test_ids_that_are_none_are_refused(client, body):
     answer = classify(client, content=body, headers={"Content-Type": "application/json"})

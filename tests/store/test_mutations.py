@@ -1,4 +1,4 @@
-"""Thousands of damaged adapters and shards: named errors only, in little time and memory."""
+"""Thousands of damaged adapters, shards and sounds: named errors only, in little time and memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def test_only_named_errors(
     count: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["mutations", "--count", str(count), "--flips", str(count // 10)]
+    arguments += ["--sounds", str(count // 2)]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit) as ended:
         mutations.main()

@@ -121,6 +121,26 @@ def test_rows_of_vanished_recordings_stay(folder: Path, out: Path) -> None:
     assert len(Store.open(out)) == 30
 
 
+def test_what_counts_as_kept(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "b" / "bad.wav").write_text("no sound")
+    update(folder, out)
+    (folder / "b" / "bad.wav").unlink()  # never had a row
+    (folder / "b" / "0000.wav").unlink(missing_ok=True)
+    gone = 30 - len(list(folder.rglob("*.wav")))
+    assert update(folder, out).kept == gone
+
+    scan = os.scandir
+
+    def denied(path):
+        if Path(path) == folder / "a":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    report = update(folder, out)
+    assert (report.kept, len(report.failures)) == (gone, 1), "what cannot be seen is not gone"
+
+
 def test_bad_recordings_are_on_record_tried_again_and_mended(folder: Path, out: Path) -> None:
     (folder / "a" / "0003x.wav").write_text("no sound")
     (folder / "b" / "9999.wav").write_text("no sound")

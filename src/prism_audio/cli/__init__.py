@@ -1,16 +1,20 @@
 """The command ``prism``: one command a file in this folder.
 
 Exit codes: 0 done; 1 some inputs failed (they are listed, the rest is done); 2 wrong usage;
-130 interrupted.
+130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import typer
 
@@ -24,6 +28,7 @@ COMMANDS: tuple[str, ...] = (
     "classify",
     "calibrate",
     "inspect",
+    "verify",
     "listen",
     "history",
     "evaluate",
@@ -74,11 +79,32 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
         typer.echo(f"note: {message}", err=True)
 
 
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    word = "interrupted" if number == signal.SIGINT else "terminated"
+    os.write(2, f"{word}\n".encode())  # a print could have been cut off in the middle of another
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the command with a word and their exit code, at any moment."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    chosen = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in chosen:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in chosen:
+            signal.signal(number, before[number])
+
+
 def main() -> None:
     """Run ``prism``; a :class:`PrismError` becomes one message and exit code 2, never a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        app()
+        with _signals():
+            app()
     except PrismError as error:
         from prism_audio.cli.console import printable
 
@@ -92,6 +118,3 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         typer.echo(f"error: cannot write the output: {error.strerror or error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)

@@ -12,7 +12,6 @@ from prism_audio.cli import options
 if TYPE_CHECKING:
     from prism_audio.evaluation.check import Campaign
     from prism_audio.evaluation.clip_scores import Interval
-    from prism_audio.evaluation.sampling import Difference
 
 
 def command(
@@ -126,29 +125,12 @@ def _show(campaign: Campaign, names: tuple[str, ...], wanted: float | None) -> N
     )
     say("")
     say(f"{counted(len(campaign.rows), 'label')}, {len(campaign.population)} clips at this place")
-    show_text(verdict(difference))
+    show_text(campaign.verdict)
     if wanted is not None and (one := campaign.threshold(wanted)):
         show_text(
             f"for a precision of {100 * wanted:g} %: --threshold {one[0]:.3f}, which "
             f"{100 * one[1]:.0f} % of the clips reach"
         )
-
-
-def verdict(difference: Difference) -> str:
-    """Whether the adapter is better than zero-shot, in a sentence."""
-    _, low, high = difference.interval
-    if low == high:
-        return "the adapter and zero-shot give the same answers"
-    sure = difference.confidence
-    if difference.more == 0 and low > 0:
-        return f"the adapter is better than zero-shot ({100 * sure:.1f} % sure)"
-    if difference.more == 0 and high < 0:
-        return f"the adapter is worse than zero-shot ({100 * (1 - sure):.1f} % sure)"
-    better, sure = ("better", sure) if sure >= 0.5 else ("worse", 1 - sure)
-    text = f"not settled: the adapter is {better} than zero-shot with {100 * sure:.0f} %"
-    if not difference.more:
-        return text + "; label more clips (prism pick with a larger -n)"
-    return text + f"; about {difference.more} more clips would settle it (prism pick -n)"
 
 
 def _numbers(interval: Interval) -> dict[str, float | None]:

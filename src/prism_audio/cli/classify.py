@@ -62,7 +62,7 @@ def command(
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
-    from prism_audio.cli.console import end, note, orderly_stop, printable
+    from prism_audio.cli.console import end, every_output, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import calibrate_place, estimator
@@ -102,11 +102,15 @@ def command(
         _print_json(rows, events, used, top, batch.failures)
     else:
         _print(rows, events, used, batch.row, recordings, out)
-    if save_adapter:
-        used.save(save_adapter)
-        note(f"wrote {printable(save_adapter)}")
-    for path in _write(out, events_format, batch, rows, events, top) if out else ():
-        note(f"wrote {printable(path)}")
+    with every_output() as output:
+        if save_adapter:
+            with output():
+                used.save(save_adapter)
+                note(f"wrote {printable(save_adapter)}")
+        if out:
+            with output():
+                for path in _write(out, events_format, batch, rows, events, top):
+                    note(f"wrote {printable(path)}")
     end(batch.failures)
 
 

@@ -10,8 +10,8 @@ import json
 import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
@@ -20,6 +20,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+from prism_audio.errors import PrismError
 
 # Characters that a terminal would obey instead of show, and those that turn text around.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -110,6 +112,26 @@ class ProgressBar:
         self._bar.update(self._task, advance=size, files=f"{self._files}/{self._of} files")
 
 
+@contextmanager
+def every_output() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Write several outputs: one that fails, on a full disk for example, does not lose the others.
+
+    Gives a function for a ``with`` statement round each output. The errors are raised at the end.
+    """
+    errors: list[PrismError] = []
+
+    @contextmanager
+    def output() -> Iterator[None]:
+        try:
+            yield
+        except PrismError as error:
+            errors.append(error)
+
+    yield output
+    if errors:
+        raise PrismError("; ".join(map(str, errors)))
+
+
 class _Terminated(KeyboardInterrupt):
     """SIGTERM, turned into the orderly way out that Ctrl-C takes."""
 
@@ -121,11 +143,16 @@ def orderly_stop(message: str) -> Iterator[None]:
     def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
         raise _Terminated
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    handlers = {signal.SIGTERM: terminate, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, handler)
     try:
         yield
     except KeyboardInterrupt as stopped:
         note(message)
         raise typer.Exit(143 if isinstance(stopped, _Terminated) else 130) from stopped
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -188,6 +188,7 @@ class JsonTeller(Teller):
             source=event.source,
             **_span(event.start, event.end, event.score),
             label=event.label,
+            confidence=event.confidence,
             started=iso(event.started),
             ended=iso(event.ended),
             recording=event.recording,

@@ -56,8 +56,10 @@ def command(
         typer.Option(envvar="PRISM_TOKEN", help="What clients must show; better in PRISM_TOKEN."),
     ] = None,
     max_files: Annotated[int, typer.Option(min=1, help="Recordings in a request.")] = 1000,
-    max_mb: Annotated[int, typer.Option(min=1, help="Megabytes in a request.")] = 256,
-    max_seconds: Annotated[float, typer.Option(min=1, help="Longest recording, in seconds.")] = 600,
+    max_mb: Annotated[int, typer.Option(min=1, help="Megabytes in a request.")] = 1024,
+    max_seconds: Annotated[
+        float, typer.Option(min=1, help="Longest recording, in seconds.")
+    ] = 21600,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds a request may take.")] = 120,
     queue: Annotated[
         int, typer.Option(min=1, help="Requests at a time; more are told to come again (429).")

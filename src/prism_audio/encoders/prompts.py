@@ -111,7 +111,11 @@ def read_labels(spec: str | os.PathLike[str] | Sequence[str]) -> list[str]:
         lines = _read(path).splitlines()
         raw = _column(lines, text) if suffix == ".csv" else _lines(lines)
         return _distinct(raw, text)
-    return _distinct(next(csv.reader([text], skipinitialspace=True), []), "the list of labels")
+    try:
+        listed = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise InputError(f"the list of labels cannot be read ({error}).") from None
+    return _distinct(listed, "the list of labels")
 
 
 def clean_label(label: str) -> str:
@@ -149,7 +153,10 @@ def _distinct(raw: Iterable[str], origin: str) -> list[str]:
 
 
 def _column(lines: list[str], origin: str) -> list[str]:
-    rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    try:
+        rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    except csv.Error as error:
+        raise InputError(f"{origin} cannot be read as a table ({error}).") from None
     if not rows:
         return []
     header = [cell.strip().lower() for cell in rows[0]]

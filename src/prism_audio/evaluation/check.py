@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +22,12 @@ from prism_audio.evaluation.clip_scores import Interval
 from prism_audio.evaluation.population import OTHER, Population, survey
 from prism_audio.evaluation.sampling import Difference, Sample
 from prism_audio.geometry.sphere import Labels
+from prism_audio.io.text import counted
 from prism_audio.io.types import Float64
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import BACKGROUND, UNKNOWN
 from prism_audio.labelling.sheet import OTHER as NONE_OF_THEM
-from prism_audio.labelling.sheet import class_of, read_sheet
+from prism_audio.labelling.sheet import SheetRow, class_of, read_sheet
 from prism_audio.model.adapter import Adapter
 from prism_audio.store.store import Store
 
@@ -102,6 +104,18 @@ class Campaign:
         part = float(everywhere.mean())
         return sampling.difference(part, now - then, self.inclusion[differs], len(self.rows))
 
+    @property
+    def verdict(self) -> str:
+        """Whether the adapter is better than zero-shot, in a sentence."""
+        (_, low, high), sure, more = self.difference
+        if low == high:
+            return "the adapter and zero-shot give the same answers"
+        better, sure = ("better", sure) if sure >= 0.5 else ("worse", 1 - sure)
+        if more == 0:
+            return f"the adapter is {better} than zero-shot ({100 * sure:.1f} % sure)"
+        text = f"not settled: the adapter is {better} than zero-shot with {100 * sure:.0f} %"
+        return text + (f"; about {counted(more, 'more label')} would settle it" if more else "")
+
     def precisions(self, wanted: float | None = None) -> list[LabelPrecision]:
         """The precision of every class that is reported, most frequent first."""
         population = self.population
@@ -172,11 +186,7 @@ def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]
     heard = [row for row in sheet if row.label]
     if not heard:
         raise InputError(f"{labels} has no label yet; fill in its column 'label'")
-    places = {
-        (path, f"{start:.2f}"): i
-        for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True))
-    }
-    rows = [places.get((row.file, f"{row.start or 0:.2f}")) for row in heard]
+    rows = _find_rows(heard, store)
     if None in rows:
         lost = heard[rows.index(None)]
         raise InputError(
@@ -185,13 +195,30 @@ def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]
         )
     if len(set(rows)) < len(rows):
         raise InputError(f"{labels} has two lines for one clip; keep one of them")
-    names = {clean_label(name): i for i, name in enumerate(adapter.labels)}
-    most = len(adapter.labels) - (adapter.facts.background or 0)
-    truth = [OTHER if row.label in NONE else class_of(row.label, names) for row in heard]
     known = all(row.probability for row in sheet)
     part = len(heard) / len(sheet)
     inclusion = np.array([part * (row.probability or 0) for row in heard])
     if not known:
         inclusion = np.full(len(heard), len(heard) / len(store))
-    y = np.array([c if c < most else OTHER for c in truth], dtype=np.intp)
-    return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), y, inclusion), known
+    truth = classes_of([row.label for row in heard], adapter)
+    return Campaign(survey(store, adapter), np.array(rows, dtype=np.intp), truth, inclusion), known
+
+
+def _find_rows(heard: Sequence[SheetRow], store: Store) -> list[int | None]:
+    """The row of each line of a sheet: by path and start, or by the name where only one has it."""
+    rows: dict[tuple[str, str], int] = {}
+    names: dict[tuple[str, str], int | None] = {}
+    for i, (path, start) in enumerate(zip(store.paths, store.start, strict=True)):
+        rows[path, f"{start:.2f}"] = i
+        name = (Path(path).name, f"{start:.2f}")
+        names[name] = None if name in names else i
+    keys = [(row.file, f"{row.start or 0:.2f}") for row in heard]
+    return [rows.get(key, names.get((Path(key[0]).name, key[1]))) for key in keys]
+
+
+def classes_of(labels: Sequence[str], adapter: Adapter) -> Labels:
+    """The classes that people named; :data:`OTHER` for none of them and for background words."""
+    names = {clean_label(name): i for i, name in enumerate(adapter.labels)}
+    most = len(names) - (adapter.facts.background or 0)
+    found = [len(names) if label in NONE else class_of(label, names) for label in labels]
+    return np.array([c if c < most else OTHER for c in found], dtype=np.intp)

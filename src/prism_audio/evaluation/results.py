@@ -12,6 +12,7 @@ from typing import Any
 from prism_audio.encoders.prompts import clean_label
 from prism_audio.errors import InputError, PrismError
 from prism_audio.evaluation.clip_scores import Clips
+from prism_audio.io.table_files import plain_cell
 from prism_audio.labelling.formats.base import TimedLabel
 
 FILE_COLUMNS = ("file", "filename", "path", "name")
@@ -25,10 +26,11 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
     try:
         if target.suffix == ".csv":
             with target.open(encoding="utf-8-sig", newline="") as file:
-                return list(csv.DictReader(file))
+                rows = csv.DictReader(file)
+                return [{name: plain_cell(cell) for name, cell in row.items()} for row in rows]
         if target.suffix == ".json":
-            rows = json.loads(target.read_text(encoding="utf-8"))
-            return list(rows["rows"] if isinstance(rows, dict) else rows)
+            document = json.loads(target.read_text(encoding="utf-8"))
+            return list(document["rows"] if isinstance(document, dict) else document)
         if target.suffix == ".parquet":
             from pyarrow import parquet
 
@@ -38,7 +40,7 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
         raise PrismError(
             f"{path}: Parquet needs pyarrow (pip install 'prism-audio[bench]')"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as a table ({error})") from None
     raise InputError(f"{path}: results are a .csv, .json or .parquet file of 'prism classify'")
 

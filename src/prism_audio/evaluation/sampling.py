@@ -11,10 +11,10 @@ difference estimator: what the adapter expects of all clips, corrected by the li
 and Veijanen 1998). The interval is every A(c) with T(c)^2 <= z^2 V(c). With equal p_i and pi_i that is
 Wilson's interval of a simple random sample; where p_i tells right from wrong it is narrower.
 
-b is the slope that the labels prefer, drawn to 0.75 +- 0.25: a softmax is rather too sure (in four
+b is the slope that the labels prefer, drawn to 0.7 +- 0.35: a softmax is rather too sure (in four
 spaces b is 0.5 to 1.1). phi is the part of the variance that is left because labels and scores
 had their share of the pick: squared differences of residuals that are neighbours there, drawn to 1 by
-100 clips.
+30 clips.
 
 Adapted less zero-shot differ only on the clips where their answers do. Of these, with f their part of
 all clips, D = f (alpha - beta), where alpha is the part on which only the adapter is right and beta
@@ -36,8 +36,8 @@ from prism_audio.evaluation.clip_scores import LEVEL, Interval
 from prism_audio.io.types import Float64
 
 Z = float(ndtri((1 + LEVEL) / 2))
-SLOPE, SLOPE_DEVIATION = 0.75, 0.25
-DISPERSION_CLIPS = 100
+SLOPE, SLOPE_DEVIATION = 0.7, 0.35
+DISPERSION_CLIPS = 30
 # Probabilities are read up to here; nearer to 0 or 1 they say no more.
 EDGE = 1e-3
 # Beyond these c every m_i is 0 or 1.

@@ -10,10 +10,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import zipfile
 from typing import Any
 
 import numpy as np
 
+from prism_audio.io import seal
 from prism_audio.io.atomic import atomic_write
 from prism_audio.model.adapter import Adapter
 
@@ -45,9 +47,10 @@ def write_json(adapter: Adapter, path: str | os.PathLike[str]) -> None:
         "labels": list(adapter.labels),
         "prototypes": [_numbers(column) for column in A.T],
         "biases": _numbers(b),
+        "sha256": seal.BLANK,
     }
     with atomic_write(path) as file:
-        file.write(json.dumps(document, ensure_ascii=False).encode())
+        file.write(seal.sealed(json.dumps(document, ensure_ascii=False).encode()))
 
 
 def write_npz(adapter: Adapter, path: str | os.PathLike[str]) -> None:
@@ -61,8 +64,10 @@ def write_npz(adapter: Adapter, path: str | os.PathLike[str]) -> None:
         labels=np.array(adapter.labels),
         about=np.array(json.dumps(about(adapter))),
     )
+    with zipfile.ZipFile(held, "a") as archive:
+        archive.comment = seal.BLANK.encode()
     with atomic_write(path) as file:
-        file.write(held.getvalue())
+        file.write(seal.sealed(held.getvalue()))
 
 
 def _numbers(values: np.ndarray) -> list[float]:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from prism_audio.io import seal
 from prism_audio.io.atomic import atomic_write
 from prism_audio.model.adapter import Adapter
 
@@ -88,6 +89,7 @@ static inline int prism_predict(const float *embedding)
 }
 
 #endif
+/* %(seal)s */
 """
 
 
@@ -105,13 +107,14 @@ def c_header(adapter: Adapter) -> str:
         "labels": ",\n".join(f"  {_string(label)}" for label in adapter.labels),
         "prototypes": ",\n".join(rows),
         "biases": _lines(map(_number, b)),
+        "seal": seal.BLANK,
     }
 
 
 def write_c_header(adapter: Adapter, path: str | os.PathLike[str]) -> None:
     """Write the header."""
     with atomic_write(path) as file:
-        file.write(c_header(adapter).encode("ascii"))
+        file.write(seal.sealed(c_header(adapter).encode("ascii")))
 
 
 def _number(value: np.float32) -> str:

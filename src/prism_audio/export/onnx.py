@@ -17,6 +17,7 @@ import numpy as np
 
 from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
+from prism_audio.io import seal
 from prism_audio.io.atomic import atomic_write
 from prism_audio.io.runtime import import_onnxruntime
 from prism_audio.model.adapter import Adapter
@@ -86,9 +87,10 @@ def onnx_model(adapter: Adapter) -> bytes:
     )
     told = {**about(adapter), "use": "scores: cosines; label: index into labels"}
     told["labels"] = json.dumps(list(adapter.labels))
+    told["sha256"] = seal.BLANK
     helper.set_model_props(model, {name: str(value) for name, value in told.items()})
     onnx.checker.check_model(model)
-    return bytes(model.SerializeToString())
+    return seal.sealed(model.SerializeToString())
 
 
 def write_onnx(adapter: Adapter, path: str | os.PathLike[str]) -> float:

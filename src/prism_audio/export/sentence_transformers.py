@@ -18,6 +18,7 @@ import numpy as np
 
 from prism_audio.export.arrays import about
 from prism_audio.io.atomic import atomic_folder
+from prism_audio.io.safe_tensors import dump
 from prism_audio.model.adapter import Adapter
 
 _KIND = "sentence_transformers.models."
@@ -34,8 +35,6 @@ def write_modules(adapter: Adapter, folder: str | os.PathLike[str]) -> None:
 
 
 def _files(adapter: Adapter) -> dict[str, bytes]:
-    from safetensors.numpy import save
-
     d = adapter.dim
     order = ("0_Normalize", "1_Dense", "2_Normalize")
     modules = [
@@ -59,8 +58,8 @@ def _files(adapter: Adapter) -> dict[str, bytes]:
     return {
         "modules.json": json.dumps(modules, indent=2).encode(),
         "1_Dense/config.json": json.dumps(dense, indent=2).encode(),
-        "1_Dense/model.safetensors": save(weights, {"format": "pt"}),
-        "prototypes.safetensors": save(
+        "1_Dense/model.safetensors": dump(weights, {"format": "pt"}),
+        "prototypes.safetensors": dump(
             prototypes, {**told, "labels": json.dumps(list(adapter.labels))}
         ),
     }

@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg import lapack
 
 from prism_audio.geometry.products import (
     Float,
@@ -23,8 +21,6 @@ from prism_audio.geometry.products import (
     inner,
     product,
     row_blocks,
-    symmetric,
-    symmetric_product,
 )
 from prism_audio.geometry.source import InMemory, RowSource, ScanResult
 from prism_audio.geometry.sphere import normalise
@@ -37,7 +33,7 @@ def identity_map(d: int) -> Float64:
 
 @dataclass(frozen=True)
 class Ridge:
-    """G = E~^T E~, the upper triangle of (G + lambda I)^-1 by one Cholesky factor, its condition."""
+    """G = E~^T E~, (G + lambda I)^-1 by one Cholesky factor, and its condition."""
 
     G: Float64
     inverse: Float64
@@ -58,9 +54,9 @@ def _cross(E: Float, Y: Float) -> ScanResult:
 def second_moments(source: RowSource) -> Float64:
     """G = E~^T E~, shape (d + 1, d + 1)."""
     N, d = source.shape
-    triangle, sums = source.scan(_gram).sums
+    square, sums = source.scan(_gram).sums
     G = np.empty((d + 1, d + 1))
-    G[:d, :d] = symmetric(triangle)
+    G[:d, :d] = square
     G[d, :d] = G[:d, d] = sums
     G[d, d] = N
     return G
@@ -72,14 +68,17 @@ def factor_ridge(G: Float64, lam: float) -> Ridge:
     The factor is kept as an inverse because every round multiplies with it: in float64 and with
     lambda > 0 that loses nothing, and a product is several times faster than two triangular solves.
     """
+    from scipy import (
+        linalg,  # takes a fifth of a second, which who only applies a map need not wait
+    )
+
     A = G.copy(order="F")
     A.flat[:: len(A) + 1] += lam
     norm = np.abs(A).sum(axis=0).max()
     factor = linalg.cholesky(A, overwrite_a=True, check_finite=False)
-    inverse, _ = lapack.dpotri(factor, overwrite_c=1)
-    sizes = np.abs(inverse)
-    inverse_norm = (sizes.sum(axis=0) + sizes.sum(axis=1) - np.diag(sizes)).max()
-    return Ridge(G, inverse, lam, float(norm * inverse_norm))
+    triangle, _ = linalg.lapack.dpotri(factor, overwrite_c=1)
+    inverse = triangle + np.triu(triangle, 1).T
+    return Ridge(G, inverse, lam, float(norm * np.abs(inverse).sum(axis=0).max()))
 
 
 def _gram(E: Float) -> ScanResult:
@@ -89,9 +88,7 @@ def _gram(E: Float) -> ScanResult:
 def solve_ridge(ridge: Ridge, X: Float64, W_0: Float64 | None = None) -> Float64:
     """W for the cross moments ``X`` = E~^T E_tgt, shrunk towards ``W_0``, or to nothing."""
     # The same as W_0 + inverse (X - G W_0), with one product less.
-    return np.asarray(
-        symmetric_product(ridge.inverse, X if W_0 is None else X + ridge.lam * W_0), np.float64
-    )
+    return product(ridge.inverse, X if W_0 is None else X + ridge.lam * W_0)
 
 
 def residual(

@@ -16,6 +16,8 @@ from prism_audio.geometry.products import Float, Float64, product
 ITERATIONS = 100
 # Largest relative error of a class's share at which the shares are even enough to start from.
 TOLERANCE = 0.01
+# How far a bias may move before the exponentials are taken anew: none may vanish or grow too large.
+FAR = 50.0
 
 
 def balanced_head(rows: Float, T: Float, softness: float) -> Float64:
@@ -47,15 +49,19 @@ def balanced_head(rows: Float, T: Float, softness: float) -> Float64:
 def balancing_bias(logits: Float64) -> Float64:
     """v (C,) such that softmax(logits + v) has even column sums."""
     N, C = logits.shape
-    v = -logits.mean(axis=0)
+    v, moved = -logits.mean(axis=0), np.full(C, np.inf)
     for _ in range(ITERATIONS):
-        r = logits + v
-        r -= r.max(axis=1, keepdims=True)
-        np.exp(r, out=r)
-        r /= r.sum(axis=1, keepdims=True)
+        if np.abs(moved).max() > FAR:  # exponentials for the biases so far
+            K = logits + v
+            K -= K.max(axis=1, keepdims=True)
+            np.exp(K, out=K)
+            moved = np.zeros(C)
+        gain = np.exp(moved)
+        r = gain * product((1 / product(K, gain[:, None]).T), K)[0]
         # A class without any mass would ask for an infinite bias.
-        share = np.maximum(r.sum(axis=0) * C / N, 1e-9)
+        share = np.maximum(r * C / N, 1e-9)
         v -= np.log(share)
+        moved -= np.log(share)
         if np.abs(share - 1).max() < TOLERANCE:
             break
     return np.asarray(v)

@@ -37,6 +37,7 @@ from prism_audio.geometry.rows import (
 )
 from prism_audio.geometry.source import InMemory, RowSource
 from prism_audio.geometry.sphere import Labels, row_norms
+from prism_audio.geometry.threads import bounded_threads
 
 UNGUARDED = Verdict("adapted", ("the guard is off",))
 
@@ -76,6 +77,7 @@ class Found(NamedTuple):
     rounds: list[dict[str, Any]]
 
 
+@bounded_threads()
 def calibrate(E: Float | RowSource, T: Float, params: Parameters | None = None) -> Calibration:
     """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.special import expit
 
 from prism_audio.geometry.pct import Targets
-from prism_audio.geometry.products import Float, Float64, gram, product, symmetric
+from prism_audio.geometry.products import Float, Float64, gram, product
 from prism_audio.geometry.rows import Head, dots
 from prism_audio.geometry.source import ScanResult
 from prism_audio.geometry.sphere import Labels, assign, best
@@ -32,6 +31,8 @@ def class_confidence(kappa: Float, y: np.ndarray, C: int) -> tuple[Float64, np.n
 
 def class_weights(y: Labels, kappa: Float, C: int, gamma: float) -> Float64:
     """w of every class from the labels and confidences of the targets, (C,)."""
+    from scipy.special import expit
+
     confidence, occurs = class_confidence(kappa, y, C)
     m = np.median(confidence[occurs])
     return np.asarray(expit(gamma * (m - confidence)))
@@ -46,7 +47,7 @@ def blended_moments(targets: Targets, T: Float, gamma: float) -> tuple[Float64, 
     y, kappa = targets.X.scan(work, targets.y, targets.length).rows
     w = class_weights(y, kappa, len(T), gamma)[y].astype(source.dtype)
     noisy, total = source.scan(_moments, w).sums
-    X = np.vstack([symmetric(noisy), total]) + targets.moments(1 - w)
+    X = np.vstack([noisy, total]) + targets.moments(1 - w)
     # |w e + (1 - w) t|^2 of unit rows takes <e, t>, and the sum of those is a trace.
     both = np.trace(targets.moments(w * (1 - w))[:-1])
     return X, float(np.sum(w**2 + (1 - w) ** 2, dtype=np.float64) + 2 * both)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import (
     Float,
@@ -28,7 +27,6 @@ from prism_audio.geometry.products import (
     add_product,
     gram,
     product,
-    symmetric_product,
 )
 from prism_audio.geometry.rows import Head, Labelled, Rows, dots, extended, formed, original
 from prism_audio.geometry.source import InMemory, ScanResult
@@ -67,7 +65,7 @@ def find_scatter(rows: Labelled, C: int, q: float) -> Scatter:
     mu_c = product(sums.astype(Z.dtype), Z) / np.maximum(n_c, 1)[:, None]
     mu = (n_c[:, None] * mu_c).sum(axis=0) / n_c.sum()
     B = np.sqrt(n_c)[:, None] * (mu_c - mu)
-    second = product(Z.T, symmetric_product(G, Z)).astype(np.float64)
+    second = product(Z.T, product(G.astype(Z.dtype), Z)).astype(np.float64)
     S_W = within(second, mu_c, n_c)
     return Scatter(S_W, B[n_c > 0], tau, int(n_c.sum()), int(np.sum(n_c > 0)))
 
@@ -92,11 +90,13 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     k never exceeds the rank of S_W (few clips) nor d - C (something must remain to tell classes
     apart). The eigenproblem is solved in ``dtype``, the precision of the rows behind the scatter.
     """
+    from scipy import linalg
+
     d = len(scatter.S_W)
     k = min(K, scatter.rank_bound, d - scatter.classes)
     if k <= 0:
         return np.empty((d, 0), dtype=dtype)
-    b, Q = linalg.eigh(product(scatter.B, scatter.B.T), check_finite=False)
+    b, Q = np.linalg.eigh(product(scatter.B, scatter.B.T))
     seen = b > b[-1] * 1e-12
     Qt = product((Q[:, seen] / np.sqrt(b[seen])).T, scatter.B).astype(dtype)
     shrunk = Qt.T * (1 - np.sqrt(eps / (b[seen] + eps))).astype(dtype)
@@ -109,7 +109,7 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     point = max(NO_SCATTER, 16 * float(np.finfo(dtype).eps))
     u = u[:, values > max(RANK_TOLERANCE * values[-1], point * scatter.kept)]
     v = u - product(shrunk, product(Qt, u))
-    V, _ = linalg.qr(v, mode="economic", check_finite=False)
+    V, _ = np.linalg.qr(v)
     return np.asarray(V)
 
 

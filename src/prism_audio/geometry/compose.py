@@ -32,6 +32,7 @@ centroids and of the prototypes, b is the slope of the centroids on the prototyp
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -78,12 +79,12 @@ class Rigid(NamedTuple):
     Z: Float64
     R_z: Float64
 
-    def head(self, P: Float64) -> Float64:
-        """<x, p_c> for every row of ``P`` (C, d) in the frame, as a head (d + 1, C) for rows [e | 1]."""
+    def scores(self, P: Float64) -> tuple[Float64, Float64]:
+        """H (k, C) and c (C,) in <x, p_c> = (e - m) Q H + c, for ``P`` (C, k) in the frame."""
         inside = product(P, self.Z)
         back = P + product(product(inside, self.R_z.T) - inside, self.Z.T)
         H = self.s * (self.white.stretched(back) * self.white.g).T
-        return self.frame.head(H, product(P, self.mu_t[:, None])[:, 0] - self.s * back @ self.mu_n)
+        return H, product(P, self.mu_t[:, None])[:, 0] - self.s * back @ self.mu_n
 
     def matrix(self) -> Float64:
         """The map itself, (d + 1, d) for rows [e | 1] as they come.
@@ -91,16 +92,29 @@ class Rigid(NamedTuple):
         What lies outside the frame varied in no clip, and gets the largest gain.
         """
         Q = self.frame.Q
-        W = product(self.head(np.eye(len(self.mu_n))), Q.T)
+        W = product(self.frame.head(*self.scores(np.eye(len(self.mu_n)))), Q.T)
         if Q.shape[1] < len(Q):
             W[:-1] += self.s * float(self.white.g.max()) * (np.eye(len(Q)) - product(Q, Q.T))
         return W
 
 
 class Composition(NamedTuple):
-    """The head (d + 1, C), the rigid map beneath it, and how many directions its gain takes away."""
+    """What a round finds.
+
+    Attributes
+    ----------
+    head : (d + 1, C) array
+        Scores for rows [e | 1].
+    unit : float
+        Length of the scores, centred over the classes.
+    rigid : Rigid
+        The rigid map beneath.
+    deflated_rank : float
+        How many directions its gain takes away.
+    """
 
     head: Float64
+    unit: float
     rigid: Rigid
     deflated_rank: float
 
@@ -131,14 +145,13 @@ def score_length(head: Float64, second: Float64) -> float:
 
 
 def compose(
-    shares: Shares, frame: Frame, T: Float, *, rho: float, prior: float
+    shares: Shares, frame: Frame, M_t: Float64, *, rho: float, prior: float
 ) -> Composition | None:
-    """The head and the map for rows with ``shares`` in ``frame``; ``prior`` is nu.
+    """The head and the map for rows with ``shares`` in ``frame``, and prototypes ``M_t`` (C, k) in it.
 
-    Fewer than two classes that outweigh the text, or equal prototypes, determine none.
+    ``prior`` is nu. Fewer than two classes that outweigh the text, or equal prototypes, determine none.
     """
     n_c = np.maximum(shares.n_c, NOTHING)
-    M_t = product(T.astype(np.float64), frame.Q)
     mu_t = M_t.mean(axis=0)
     B = M_t - mu_t
     if np.sum(n_c >= TEXT_CLIPS) < 2 or length(B) < NOTHING:
@@ -159,7 +172,8 @@ def compose(
     P = posterior(A_x, B, n_c, w, frame.d) + mu_t
     P /= np.maximum(np.sqrt(np.einsum("cd,cd->c", P, P)), NOTHING)[:, None]
     taken = len(mu_n) - np.sqrt(floor) * white.trace
-    return Composition(rigid.head(P), rigid, taken)
+    scores = rigid.scores(P)
+    return Composition(frame.head(*scores), frame.score_length(*scores), rigid, taken)
 
 
 def posterior(A: Float64, B: Float64, n_c: Float64, w: float, d: int) -> Float64:
@@ -211,19 +225,21 @@ def with_text(mu_c: Float64, n_c: Float64, T: Float64) -> Float64:
     return np.asarray(share[:, None] * mu_c + (1 - share)[:, None] * (m + b * (T - t)))
 
 
-def assignments(E: Float, head: Float64) -> Float:
-    """softmax_c([e_i | 1] head) (n, C), in the type of the rows."""
-    S = product(E, head[:-1].astype(E.dtype))
-    S += head[-1].astype(E.dtype)
+def softmax(S: Float, bias: Float) -> None:
+    """S (n, C) <- softmax over the columns of S + ``bias``, in place."""
+    S += bias
     S -= S.max(axis=1, keepdims=True)
     np.exp(S, out=S)
     S /= S.sum(axis=1, keepdims=True)
-    return S
 
 
 def _shares(E: Float, *, heads: list[Float64]) -> ScanResult:
-    sums: list[Float] = []
-    for head in heads:
-        r = assignments(E, head)
-        sums += [r.sum(axis=0), product(r.T, E)]
-    return ScanResult(sums=tuple(sums))
+    # All heads in one product, which is faster than one each.
+    r = product(E, np.hstack([head[:-1] for head in heads]))
+    parts = np.split(r, np.cumsum([head.shape[1] for head in heads])[:-1], axis=1)
+    for part, head in zip(parts, heads, strict=True):
+        softmax(part, head[-1].astype(E.dtype))
+    total = product(r.T, E)
+    sums = np.split(total, np.cumsum([part.shape[1] for part in parts])[:-1])
+    both = zip((part.sum(axis=0) for part in parts), sums, strict=True)
+    return ScanResult(sums=tuple(chain.from_iterable(both)))

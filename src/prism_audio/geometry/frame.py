@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import Float, Float64, inner, product
 
@@ -49,6 +48,13 @@ class Frame(NamedTuple):
         means = sums / np.where(heard, n_c, 1)[:, None]
         return product(np.where(heard[:, None], means - self.m, 0), self.Q)
 
+    def score_length(self, H: Float64, constant: Float64) -> float:
+        """Length (root of the mean square) of (e - m) Q H + constant, centred over the classes."""
+        centred = constant - constant.mean()
+        deviations = H - H.mean(axis=1, keepdims=True)
+        square = float(self.values @ np.einsum("kc,kc->k", deviations, deviations)) / self.N
+        return float(np.sqrt(square + centred @ centred))
+
     def head(self, H: Float64, constant: Float64) -> Float64:
         """[Q H; constant - m Q H] (d + 1, C): for rows [e | 1] what (e - m) Q H + constant is."""
         lin = product(self.Q, H)
@@ -63,7 +69,7 @@ def find_frame(second: Float64, dtype: np.dtype) -> Frame:
     N = float(second[-1, -1])
     m = second[-1, :-1] / N
     S_T = second[:-1, :-1] - N * np.outer(m, m)
-    values, Q = linalg.eigh(S_T.astype(dtype), driver="evd", check_finite=False)
+    values, Q = np.linalg.eigh(S_T.astype(dtype))
     return Frame(N, m, np.maximum(values, 0).astype(np.float64), Q.astype(np.float64))
 
 
@@ -73,9 +79,9 @@ def thin_frame(rows: Float, T: Float) -> Frame:
     m = E.mean(axis=0)
     X = E - m
     span = np.vstack([X, T.astype(np.float64), m[None]])
-    basis, _ = linalg.qr(span.T, mode="economic", check_finite=False)
+    basis, _ = np.linalg.qr(span.T)
     inside = product(X, basis)
-    values, Q = linalg.eigh(product(inside.T, inside), driver="evd", check_finite=False)
+    values, Q = np.linalg.eigh(product(inside.T, inside))
     return Frame(float(len(E)), m, np.maximum(values, 0), product(basis, Q))
 
 
@@ -104,7 +110,7 @@ def whitening(frame: Frame, U: Float64, floor: float) -> Whitening:
     """The whitening by S_T - U^T U + ``floor`` I; ``U`` (C, d) is in the frame."""
     g = 1 / np.sqrt(frame.values + floor)
     Ug = U * g
-    w, P = linalg.eigh(product(Ug, Ug.T), check_finite=False)
+    w, P = np.linalg.eigh(product(Ug, Ug.T))
     seen = w > EXPLAINED * max(float(w[-1]), EXPLAINED)
     V = product(P[:, seen].T, Ug) / np.sqrt(w[seen])[:, None]
     return Whitening(g, V, 1 / np.sqrt(np.maximum(1 - w[seen], LEFT)) - 1)

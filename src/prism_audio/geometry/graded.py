@@ -14,11 +14,11 @@ Both kinds of rounds share the moments of the rows, one eigendecomposition and e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry import compose, guard
 from prism_audio.geometry.abr import identity_map
@@ -30,6 +30,7 @@ from prism_audio.geometry.repeats import COMPARED, independent_clips
 from prism_audio.geometry.shift import find_shift
 from prism_audio.geometry.source import RowSource, ScanResult, pick
 from prism_audio.geometry.sphere import Labels, assign_folded
+from prism_audio.geometry.threads import side_by_side
 
 # How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
 FIRST = 1.5
@@ -56,15 +57,19 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     compared = rows if len(rows) <= COMPARED else pick(source, COMPARED)
     clips = independent_clips(compared, N)
     first = FIRST * params.softness
-    shift = find_shift(rows, T, first, clips)
+    small = len(rows) == N and d > N + C
+    starts: list[Callable[[], Any]] = [
+        lambda: thin_frame(rows, T) if small else find_frame(second, T.dtype),
+        lambda: find_shift(rows, T, first, clips),
+        lambda: balanced_head(rows, T, first),
+    ]
+    frame, shift, balanced = side_by_side(lambda start: start(), starts)
     W_1 = identity_map(d)
     if shift is None:
         return Graded(W_1, guard.judge(N, clips, C, None, 0.0, 0.0), [])
-    heads = [shift.head, balanced_head(rows, T, first)]
-    small = len(rows) == N and d > N + C
-    frame = thin_frame(rows, T) if small else find_frame(second, T.dtype)
+    heads = [shift.head, balanced]
     prior = params.prior(C, clips)
-    found, rounds, (y_a, y_b) = repeat(source, T, second, frame, heads, prior, params)
+    found, rounds, (y_a, y_b) = repeat(source, T, frame, heads, prior, params)
     kappa, heard = guard.agreement(y_a, y_b, C), guard.effective_classes(y_a)
     verdict = guard.judge(N, clips, C, shift, kappa, heard)
     if not params.guard:
@@ -79,7 +84,6 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
 def repeat(
     source: RowSource,
     T: Float,
-    second: Float64,
     frame: Frame,
     heads: list[Float64],
     prior: float,
@@ -91,17 +95,19 @@ def repeat(
     """
     rounds: list[dict[str, Any]] = []
     made: compose.Composition | None = None
+    text = product(T.astype(np.float64), frame.Q)
+    find = partial(compose.compose, frame=frame, M_t=text, rho=params.rho, prior=prior)
     for number in range(1, params.rounds + 1):
         shares = compose.find_shares(source, heads)
-        for start, held in enumerate(shares):
-            made = compose.compose(held, frame, T, rho=params.rho, prior=prior)
+        found = list(side_by_side(find, shares))
+        for start, made in enumerate(found):
             if made is not None:
-                unit = compose.score_length(made.head, second)
-                temperature = params.softness * unit if unit > 0 else 1.0
+                temperature = params.softness * made.unit or 1.0
                 by_shares = SHARES[start] * temperature
-                head = compose.with_shares(made.head, held.n_c, by_shares)
-                made = made._replace(head=head)
-                heads[start] = made.head / temperature
+                head = compose.with_shares(made.head, shares[start].n_c, by_shares)
+                found[start] = made._replace(head=head)
+                heads[start] = head / temperature
+        made = found[-1]
         if made is None:
             break
         heard = int(np.sum(shares[-1].n_c >= 1))
@@ -115,7 +121,7 @@ def whole_map(made: compose.Composition, T: Float, second: Float64) -> Float64:
     """W_2 with W_2 T^T = head, scaled so that its scores are as long as those of zero-shot."""
     text = T.astype(np.float64)
     W = made.rigid.matrix()
-    values, vectors = linalg.eigh(product(text, text.T), check_finite=False)
+    values, vectors = np.linalg.eigh(product(text, text.T))
     known = values > TEXT_RANK * values[-1]
     missing = product(made.head - product(W, text.T), vectors[:, known])
     W += product(missing / values[known], product(vectors[:, known].T, text))

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import Float, Float64, add_product, inner, length, product
 from prism_audio.geometry.rows import (
@@ -88,13 +87,13 @@ def closest_rotation(A: Float64, B: Float64) -> tuple[Float64, Float64]:
     rotations Q = P cos(theta) + N sin(theta). Rows of P must go where U -> V sends them, X^T Y Q; on N
     the largest trace is that of the same plane rotations, N -> N cos(theta) - P sin(theta).
     """
-    Q_a, R_a = linalg.qr(A.T, mode="economic", check_finite=False)
-    Q_b, R_b = linalg.qr(B.T, mode="economic", check_finite=False)
-    u, sigma, vt = linalg.svd(product(R_a, R_b.T), check_finite=False)
+    Q_a, R_a = np.linalg.qr(A.T)
+    Q_b, R_b = np.linalg.qr(B.T)
+    u, sigma, vt = np.linalg.svd(product(R_a, R_b.T))
     rank = int(np.sum(sigma > RANK_TOLERANCE * sigma[0]))
     U, V = product(Q_a, u[:, :rank]), product(Q_b, vt[:rank].T)
 
-    X, cosine, Yt = linalg.svd(product(U.T, V), check_finite=False)
+    X, cosine, Yt = np.linalg.svd(product(U.T, V))
     P, Q = product(U, X), product(V, Yt.T)
     N = Q - P * cosine
     sine = np.sqrt(np.einsum("ij,ij->j", N, N))
@@ -116,11 +115,11 @@ def rotation(A: Float64, B: Float64, prior: float) -> tuple[Float64, Float64]:
     """Z (d, m) and R_z (m, m) of the rotation of rows A onto rows B, held to I by ``prior``."""
     if prior <= 0:
         return closest_rotation(A, B)
-    Z, _ = linalg.qr(np.hstack([A.T, B.T]), mode="economic", check_finite=False)
+    Z, _ = np.linalg.qr(np.hstack([A.T, B.T]))
     H = product(product(A, Z).T, product(B, Z))
     kappa = prior * length(A) * length(B) / max(len(A) - 1, 1)
     H[np.diag_indices_from(H)] += kappa
-    U, _, Vt = linalg.svd(H, check_finite=False)
+    U, _, Vt = np.linalg.svd(H)
     return Z, product(U, Vt)
 
 

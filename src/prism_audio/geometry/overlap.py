@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from prism_audio.geometry.ccvd import NO_SCATTER, RANK_TOLERANCE
 from prism_audio.geometry.products import Float, Float64
@@ -90,6 +89,6 @@ def class_overlap(E: Float, y: Labels, C: int, gain: Float) -> Overlap:
         kept = X @ gain
         removed[c] = 1 - np.vdot(kept, kept) / spread
         # Whichever of the two Gram matrices is smaller; their eigenvalues are the same.
-        values = linalg.eigvalsh(X @ X.T if len(X) < d else X.T @ X, check_finite=False)
+        values = np.linalg.eigvalsh(X @ X.T if len(X) < d else X.T @ X)
         rank[c] = np.sum(values > RANK_TOLERANCE * values[-1])
     return Overlap(removed, rank, n_c.astype(np.intp), d - float(np.trace(gain)), d)

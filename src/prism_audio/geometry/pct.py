@@ -21,7 +21,6 @@ from prism_audio.geometry.products import (
     add_product,
     gram,
     product,
-    symmetric_product,
 )
 from prism_audio.geometry.rows import (
     NO_LENGTH,
@@ -55,7 +54,7 @@ class Targets:
         G, total, sums, n_c = self.X.scan(work, self.y, one / self.length).sums
         Z = self.X.Z
         moments = np.empty((d + 1, d))
-        moments[:d] = symmetric_product(G, Z)[:d]
+        moments[:d] = product(G[:d].astype(Z.dtype), Z)
         moments[d] = product(total[None].astype(Z.dtype), Z)[0]
         add_product(moments, np.column_stack([sums, n_c]).T, self.steps)
         return moments

@@ -39,7 +39,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import Float, Float64, inner, product
 
@@ -47,6 +46,7 @@ ITERATIONS = 30
 # How far places move clips in a direction, and how far clips are off without noise, in lengths of the
 # class means from their middle.
 SHIFT_SIZE, NO_SHIFT = 0.4, 0.08
+CACHED_ROWS = 256
 # Singular values of the prototypes below this part of the largest are no direction of their own.
 RANK_TOLERANCE = 1e-6
 # Below this many clips a mean says nothing.
@@ -99,7 +99,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     """
     text = T.astype(np.float64)
     B = text - text.mean(axis=0)
-    _, size, Vt = linalg.svd(B, full_matrices=False, check_finite=False)
+    _, size, Vt = np.linalg.svd(B, full_matrices=False)
     V = Vt[size > RANK_TOLERANCE * max(size[0], RANK_TOLERANCE)].T
     t, z = product(B, V), product(rows.astype(np.float64), V)
     N, q = z.shape
@@ -107,7 +107,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     if q == 0 or clips < FEWEST or total <= 1e-12:
         return None
     square = np.einsum("cq,cq->c", t, t)
-    d_0 = -0.5 * linalg.lstsq(t, square - square.mean(), check_finite=False)[0]
+    d_0 = -0.5 * np.linalg.lstsq(t, square - square.mean(), rcond=None)[0]
     d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
     evidence, cost = L, len(T) / 2 * float(np.log(clips))
     weight = max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
@@ -122,29 +122,40 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
 def _fit(
     z: Float64, t: Float64, d_0: Float64, softness: float, clips: float
 ) -> tuple[Float64, float, float, Float64, Float64, float]:
-    """d, b, sigma^2, b d_0, pi and L of the mixture for rows ``z`` (N, q) and text ``t`` (C, q)."""
+    """d, b, sigma^2, b d_0, pi and L of the mixture for rows ``z`` (N, q) and text ``t`` (C, q).
+
+    sum_i <z_i, sum_c r_ic t_c> is the sum of r_ic <z_i, t_c>, and these products are made once. So are
+    the squares of the rows: an iteration sees the rows only through r.
+    """
     (N, q), C = z.shape, len(t)
     worth, m, square = clips / N, z.mean(axis=0), np.einsum("cq,cq->c", t, t)
     scores = product(z - m, t.T)
     unit = np.sqrt(inner(scores, scores) / N)
-    r = _softmax(scores / (softness * unit))[0]
-    spread, d, b = float(((z - m) ** 2).sum()) / (N * q), m, 0.0
+    seen = _expect(scores, 1 / (softness * unit), np.zeros(C))
+    squares, d, b = float(((z - m) ** 2).sum()), m, 0.0
+    spread = squares / (N * q)
     for _ in range(ITERATIONS):
-        n = r.sum(axis=0)
-        towards = product(r, t)
-        b = max(inner(z - d, towards) / float(n @ square), 1e-6)
-        found, prior = m - b * towards.mean(axis=0), b * d_0
-        variance = max(float(_distances(z - found, t, square, b, r)) / (N * q), 1e-9 * spread)
+        n, agreeing, _ = seen
+        towards = product(n[None], t)[0]
+        b = max((agreeing - float((d - m) @ towards)) / float(n @ square), 1e-6)
+        step, prior = -b / N * towards, b * d_0
+        found = m + step
+        apart = squares + N * float(step @ step) + b * b * float(n @ square)
+        apart -= 2 * b * (agreeing - float(step @ towards))
+        variance = max(apart / (N * q), 1e-9 * spread)
         v = float(square.mean()) * (SHIFT_SIZE * b) ** 2
         d = prior + v / (v + variance / clips) * (found - prior)
-        logits = product(z - d, t.T) * (b / variance) - b * b / 2 * square / variance
-        r = _softmax(logits)[0]
-    shares = (worth * r.sum(axis=0) + 1) / (clips + C)
-    r, top = _softmax(logits + np.log(shares))
+        constant = -b / variance * (product(t, (d - m)[:, None])[:, 0])
+        constant -= b * b / 2 * square / variance
+        seen = _expect(scores, b / variance, constant)
+    shares = (worth * seen.n + 1) / (clips + C)
+    constant += np.log(shares)
+    seen = _expect(scores, b / variance, constant)
     # Both models have the constant of their own variance; the one cloud has spread exactly q.
-    own = np.einsum("iq,iq->i", z - d, z - d) / (2 * variance)
-    L = worth * (float(np.sum(top - own)) - N * q / 2 * float(np.log(variance / spread) - 1))
+    own = (squares + N * float((d - m) @ (d - m))) / (2 * variance)
+    L = worth * (seen.top - own - N * q / 2 * float(np.log(variance / spread) - 1))
     L -= float(((d - prior) ** 2).sum()) / (2 * v)
+    r, _ = _softmax(scores * (b / variance) + constant)
     rest = z - d - b * product(r, t)
     L += drawn_out(rest - rest.mean(axis=0), clips) - drawn_out(z - m, clips)
     return d, b, variance, prior, shares, L
@@ -159,22 +170,39 @@ def drawn_out(x: Float64, clips: float) -> float:
     if q < 2:
         return 0.0
     total = inner(x, x) / N
-    values = linalg.eigvalsh(product(x.T, x) / N, subset_by_index=(q - 1, q - 1))
-    longest, rest = float(values[0]), (total - float(values[0])) / (q - 1)
+    longest = float(np.linalg.eigvalsh(product(x.T, x) / N)[-1])
+    rest = (total - longest) / (q - 1)
     if rest <= FLAT * total:
         return 0.0
     gain = q * np.log(total / q) - np.log(longest) - (q - 1) * np.log(rest)
     return max(float(clips * gain - q * np.log(clips)) / 2, 0.0)
 
 
-def _distances(x: Float64, t: Float64, square: Float64, b: float, r: Float64) -> float:
-    """sum_ic r_ic |x_i - b t_c|^2 for r with rows that sum to one."""
-    return inner(x, x) - 2 * b * inner(x, product(r, t)) + b * b * float(r.sum(axis=0) @ square)
+class _Seen(NamedTuple):
+    """Sums over the rows: n_c, r_ic <z_i - m, t_c>, and the logarithm of what r_ic was divided by."""
+
+    n: Float64
+    agreeing: float
+    top: float
+
+
+def _expect(scores: Float64, scale: float, constant: Float64) -> _Seen:
+    """What an iteration needs of r = softmax(scale scores + constant), in blocks that fit the cache."""
+    n, agreeing, top = np.zeros(len(constant)), 0.0, 0.0
+    for start in range(0, len(scores), CACHED_ROWS):
+        block = scores[start : start + CACHED_ROWS]
+        r, tops = _softmax(block * scale + constant)
+        n += r.sum(axis=0)
+        agreeing += inner(block, r)
+        top += float(tops.sum())
+    return _Seen(n, agreeing, top)
 
 
 def _softmax(logits: Float64) -> tuple[Float64, Float64]:
-    """softmax over the columns, and the logarithm of what it divides by."""
+    """softmax over the columns, in the place of ``logits``, and the logarithm of what it divides by."""
     top = logits.max(axis=1, keepdims=True)
-    r = np.exp(logits - top)
-    total = r.sum(axis=1, keepdims=True)
-    return r / total, (top + np.log(total))[:, 0]
+    logits -= top
+    np.exp(logits, out=logits)
+    total = logits.sum(axis=1, keepdims=True)
+    logits /= total
+    return logits, (top + np.log(total))[:, 0]

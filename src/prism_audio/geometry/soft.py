@@ -16,7 +16,6 @@ below ``rho`` = 2 standard errors count as none; many rows, or noise in few dire
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 
 from prism_audio.geometry.products import Float, inner, product
 from prism_audio.geometry.rows import Labelled, Rows, measured
@@ -44,7 +43,7 @@ def soft_gain(S_W: Float, n: float, rho: float) -> Float:
     floor = rho * standard_error(S_W, n) * np.trace(S_W) / d
     if not floor > 0:
         return np.eye(d)
-    values, vectors = linalg.eigh(S_W, driver="evd", check_finite=False)
+    values, vectors = np.linalg.eigh(S_W)
     gain = np.sqrt(floor / (np.maximum(values, 0) + floor))
     return product(vectors * gain, vectors.T)
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.geometry.products import Float, row_blocks
+from prism_audio.geometry.threads import side_by_side
 
 Notes = NDArray[Any]
 
@@ -103,7 +104,11 @@ class InMemory:
 def scan_blocks(E: Float, work: Work, notes: Iterable[Notes]) -> ScanResult:
     """The pass over an array, in blocks that stay in the cache."""
     notes = tuple(notes)
-    return merge(work(E[rows], *(note[rows] for note in notes)) for rows in row_blocks(len(E)))
+    return merge(
+        side_by_side(
+            lambda rows: work(E[rows], *(note[rows] for note in notes)), row_blocks(len(E))
+        )
+    )
 
 
 def merge(answers: Iterable[ScanResult]) -> ScanResult:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from prism_audio.geometry.products import Float, Float64, product, row_blocks
 
@@ -93,6 +92,8 @@ def gate(kappa: Float, keep: float) -> tuple[Mask, float]:
 
 def class_sums(E: Float, y: Labels, C: int, weights: Float) -> Float:
     """Sum of w_i e_i over the members of every class, shape (C, d)."""
+    from scipy import sparse
+
     members = sparse.csc_array((weights, y, np.arange(len(E) + 1)), shape=(C, len(E)))
     sums: Float = members @ E
     return sums

@@ -15,6 +15,7 @@ from prism_audio.errors import InputError, PrismError
 from prism_audio.io.atomic import atomic_write
 
 SUFFIXES = (".csv", ".json", ".parquet")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_output(path: str | os.PathLike[str], suffixes: Sequence[str] = ()) -> Path:
@@ -60,7 +61,7 @@ def write_table(
             text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
             writer = csv.DictWriter(text, columns)
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows({name: _cell(name, row[name]) for name in columns} for row in rows)
             text.detach()
         elif suffix == ".json":
             file.write(json.dumps(list(rows), indent=1, ensure_ascii=False).encode())
@@ -68,6 +69,19 @@ def write_table(
             arrow, parquet = _pyarrow(target)
             table = {name: [row[name] for row in rows] for name in columns}
             parquet.write_table(arrow.table(table), file)
+
+
+def _cell(column: str, value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; a file's name still names the file."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    return f"./{value}" if column == "file" else f"'{value}"
+
+
+def plain_cell(value: Any) -> Any:
+    """A cell of a CSV file as it was before :func:`write_table` guarded it."""
+    guarded = isinstance(value, str) and value[:1] == "'" and value[1:].startswith(_FORMULA)
+    return value[1:] if guarded else value
 
 
 def _pyarrow(target: Path) -> tuple[Any, Any]:

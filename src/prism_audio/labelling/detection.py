@@ -133,15 +133,20 @@ def detect(z: Float64, labels: int, onset: float) -> list[Detection]:
     for first, stop in _stretches(best > floor):
         part = z[first:stop]
         label = int(part.max(axis=0).argmax())
-        peak = int(part[:, label].argmax())
+        peak, begin, end = reach(part[:, label], floor)
         strength = float(part[peak, label])
-        if strength < onset or label >= labels:
-            continue
-        above = part[:, label] > max(floor, strength / 2)
-        begin = peak - int(np.argmin(np.append(above[peak::-1], False))) + 1
-        end = peak + int(np.argmin(np.append(above[peak:], False))) - 1
-        events.append(Detection(first + begin, first + end, label, strength))
+        if strength >= onset and label < labels:
+            events.append(Detection(first + begin, first + end, label, strength))
     return events
+
+
+def reach(z: Float64, floor: float) -> tuple[int, int, int]:
+    """The peak of z (n,), and the first and last window around it above half of it and ``floor``."""
+    peak = int(z.argmax())
+    above = z > max(floor, float(z[peak]) / 2)
+    first = peak - int(np.argmin(np.append(above[peak::-1], False))) + 1
+    last = peak + int(np.argmin(np.append(above[peak:], False))) - 1
+    return peak, first, last
 
 
 def confidences(strengths: Sequence[float], hours: float) -> Float64:

@@ -1,8 +1,9 @@
 """From windows to events: what was heard from when to when.
 
 Long recordings: :func:`detect_events` learns the background of the place from their windows and finds
-what stands out (:mod:`prism_audio.labelling.detection`). Streams, and recordings too short to tell what
-is ordinary in them: :class:`Events` and :func:`merge_windows` join neighbouring windows of one label.
+what stands out (:mod:`prism_audio.labelling.detection`); streams do the same without looking ahead
+(:mod:`prism_audio.labelling.live_events`). Sound too short to tell what is ordinary in it:
+:class:`Events` and :func:`merge_windows` join neighbouring windows of one label.
 
 Neighbouring windows overlap; the boundary between two lies in the middle of what they share, so
 events never overlap and leave no gap that was heard. A change of label counts once ``confirm``
@@ -12,7 +13,7 @@ windows in a row agree on it; what disagrees for less belongs to the event aroun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -48,6 +49,10 @@ class Event:
         Mean score of the windows that carry the label.
     windows : int
         How many do.
+    confidence : float or None
+        The chance that it is real; None where the background is not known.
+    scores : dict from label to float
+        Mean score of every label while it went on, where that is known.
     """
 
     label: str
@@ -55,6 +60,8 @@ class Event:
     end: float
     score: float
     windows: int
+    confidence: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
 
 
 Change = tuple[Literal["begin", "end"], Event]

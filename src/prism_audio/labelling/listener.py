@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from prism_audio.audio.windows import Window, stream_windows
-from prism_audio.errors import InputError
+from prism_audio.errors import AudioError, InputError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.calibration import calibrate_place, refuse_other_encoder
 from prism_audio.labelling.drift import Drift, Drifted
-from prism_audio.labelling.events import Change, Events, LabelledWindow
+from prism_audio.labelling.events import Change, LabelledWindow
 from prism_audio.labelling.labeller import Answer, Labeller
+from prism_audio.labelling.live_events import LiveEvents
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.vocabulary import Vocabulary
 
@@ -174,20 +175,31 @@ class Listener:
         self._threshold = threshold
         self._warmup, self._preset, self._place = warmup, preset, place
         self._warm: list[WindowAnswer] | None = [] if warmup else None
+        self._events = LiveEvents(adapter, pace.hop, pace.window, encoder.window, pace.confirm)
+        self._ended: deque[Change] = deque()  # events that a switch has cut off
         self._use(adapter)
 
     def hear(self, blocks: Iterable[Float32]) -> Iterator[Notice]:
         """Listen to mono float32 blocks at the encoder's rate until they end.
 
         Yields every answer (:class:`WindowAnswer`), the beginning and end of events, the switch after a
-        warm-up, and when the sound stops looking like the calibration.
+        warm-up, and when the sound stops looking like the calibration. Where reading fails, what was
+        going on ends before the error comes.
         """
-        events = Events(self.pace.confirm)
+        try:
+            yield from self._notices(blocks)
+        except AudioError:
+            yield from self._events.close()
+            raise
+        yield from self._events.close()
+
+    def _notices(self, blocks: Iterable[Float32]) -> Iterator[Notice]:
         for window in self._answers(blocks):
             yield window
             answer = window.answer
             label = answer.best if answer.convinced else None
-            yield from events.add(LabelledWindow(window.start, window.end, label, answer.score))
+            labelled = LabelledWindow(window.start, window.end, label, answer.score)
+            yield from self._events.add(labelled, window.embedding)
             if self._drift is not None and (
                 drifted := self._drift.add(window.embedding, answer.index)
             ):
@@ -196,10 +208,13 @@ class Listener:
                 self._warm.append(window)
                 if len(self._warm) == self._warmup:
                     yield self._switch(self._warm)
-        yield from events.close()
+                    self._warm = None
+            while self._ended:
+                yield self._ended.popleft()
 
     def switch_to(self, adapter: Adapter) -> Switched:
-        """Go on with another adapter."""
+        """Go on with another adapter, whose labels may differ; events that were going on end."""
+        self._ended += self._events.switch_to(adapter)
         self._use(adapter)
         return Switched(adapter, 0)
 
@@ -219,9 +234,8 @@ class Listener:
             self.encoder.fingerprint,
         )
         words = Vocabulary.of(self.adapter)
-        self._use(calibrate_place(batch, words, place=self._place, preset=self._preset))
-        self._warm = None
-        return Switched(self.adapter, len(warm))
+        adapter = calibrate_place(batch, words, place=self._place, preset=self._preset)
+        return self.switch_to(adapter)._replace(windows=len(warm))
 
     def _answers(self, blocks: Iterable[Float32]) -> Iterator[WindowAnswer]:
         encoder, pace = self.encoder, self.pace

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from prism_audio.encoders.prompts import clean_label
 from prism_audio.errors import InputError
+from prism_audio.io.table_files import plain_cell
 from prism_audio.labelling.formats.base import in_order, read_seconds
 from prism_audio.labelling.formats.label_studio import read_export
 
@@ -68,7 +69,10 @@ def read_sheet(path: str | os.PathLike[str]) -> list[SheetRow]:
             reader = csv.DictReader(file, delimiter=separator, skipinitialspace=True)
             columns = [str(name).strip().lower() for name in reader.fieldnames or ()]
             reader.fieldnames = columns
-            lines = [(reader.line_num, record) for record in reader]
+            lines = [
+                (reader.line_num, {name: plain_cell(cell) for name, cell in record.items()})
+                for record in reader
+            ]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be read as a sheet of labels ({reason})") from None

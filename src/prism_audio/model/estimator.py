@@ -29,7 +29,9 @@ from prism_audio.geometry.products import product
 from prism_audio.geometry.released import calibrate_released
 from prism_audio.geometry.source import InMemory, RowSource, pick
 from prism_audio.geometry.sphere import Labels, Mask, row_norms, unit_rows
+from prism_audio.geometry.threads import bounded_threads
 from prism_audio.io.arrays import as_rows, is_torch
+from prism_audio.io.limits import refuse_too_large
 from prism_audio.io.types import AnyTensor, Float
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
@@ -118,6 +120,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.compilation = compilation
         self.guard = guard
 
+    @bounded_threads()
     def fit(
         self,
         X: Any,
@@ -142,6 +145,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "fit needs the text embeddings of the classes: fit(E, prototypes=T) with T (C, d)"
             )
         text, _ = as_rows(prototypes, "prototypes", self.n_features_in_)
+        refuse_too_large(*source.shape, len(text))
         if labels and len(labels) != len(text):
             raise InputError(
                 f"{len(labels)} labels for {len(text)} prototypes; wanted one for each"
@@ -306,7 +310,6 @@ def _reading(adapter: Adapter, source: RowSource, verdict: Verdict) -> dict[str,
     if not source.shape[0]:
         return {}
     rows, agreement = pick(source, READ_ROWS), verdict.numbers.get("agreement")
-    # By the products of the calibration: NumPy's threads would hold up those of the next one.
     zero_shot = product(rows, adapter.prototypes.T)
     scores = product(apply_map(rows, adapter.W), adapter.prototypes.T)
     if verdict == "zero-shot":  # what two calibrations of such a batch agree on tells nothing

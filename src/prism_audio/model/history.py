@@ -3,6 +3,7 @@
 street.safetensors                     the adapter in use, as any command takes it
 history/street/index.json              its versions: date, clips, verdict, labels
 history/street/0003.safetensors        the adapter of one version
+history/street/labels.json             what people heard in clips of the place
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ class AdapterStore:
     def file(self, name: str) -> Path:
         """The adapter in use of one place."""
         return self.folder / f"{name}{SUFFIX}"
+
+    def labels_file(self, name: str) -> Path:
+        """The labels that people gave clips of one place."""
+        return self._folder(name) / "labels.json"
 
     def history(self, name: str) -> History:
         """The versions of a place; none where there is no record, or a damaged one."""

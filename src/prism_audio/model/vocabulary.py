@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.io.limits import refuse_too_large
 from prism_audio.io.matrices import read_matrix
 from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
@@ -58,6 +59,7 @@ class Vocabulary:
         if twice:
             raise InputError(f"{twice[0]!r} is a label and a background word; name it once")
         names = (*labels, *background)
+        refuse_too_large(0, encoder.dim, len(names))
         return cls(
             names,
             cached_prototypes(encoder, names, prompts),

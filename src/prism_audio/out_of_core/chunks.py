@@ -15,6 +15,7 @@ from prism_audio.errors import InputError
 from prism_audio.geometry.products import BLOCK_ROWS, row_blocks
 from prism_audio.geometry.source import Notes, RowSource, ScanResult, Work, merge
 from prism_audio.geometry.sphere import Mask, unit_rows
+from prism_audio.geometry.threads import side_by_side
 from prism_audio.io.arrays import refuse_non_finite, regrouped
 from prism_audio.io.matrices import MemoryRows, RowTable, flat_copy
 from prism_audio.io.types import Float
@@ -69,7 +70,10 @@ class Chunks:
         blocks = regrouped(starmap(self.read, self.parts()), BLOCK_ROWS)
         rows = row_blocks(self.shape[0])
         return merge(
-            work(E, *(note[at] for note in notes)) for at, E in zip(rows, blocks, strict=True)
+            side_by_side(
+                lambda part: work(part[1], *(note[part[0]] for note in notes)),
+                zip(rows, blocks, strict=True),
+            )
         )
 
     def parts(self) -> Iterator[tuple[ChunkSpan, Mask]]:

@@ -20,8 +20,11 @@ from prism_audio.serve import (
     routes_calibrate,
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_jobs,
+    routes_labels,
     routes_live,
+    routes_search,
     routes_service,
     routes_sites,
 )
@@ -33,8 +36,11 @@ from prism_audio.serve.settings import ServiceSettings
 ROUTES = (
     routes_classify,
     routes_embeddings,
+    routes_events,
     routes_calibrate,
     routes_sites,
+    routes_labels,
+    routes_search,
     routes_jobs,
     routes_live,
     routes_service,

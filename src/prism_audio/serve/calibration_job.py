@@ -15,6 +15,7 @@ from prism_audio.labelling.batch import Batch
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.calibration_process import run_calibration
 from prism_audio.serve.errors import ApiError, all_failed
+from prism_audio.serve.events import LONGEST_CLIP
 from prism_audio.serve.job import Job
 from prism_audio.serve.row_cache import EmbeddedRecording
 from prism_audio.serve.schemas import FailedRecording
@@ -38,6 +39,8 @@ class Calibration:
         The parameters.
     take_weaker : bool
         Whether a result that is weaker than the correction in use is used all the same.
+    windows : bool or None
+        Whether to look at windows; None where the length of the recordings decides.
     sounds : list
         Recordings that are still to be embedded, or what was embedded before.
     """
@@ -46,6 +49,7 @@ class Calibration:
     words: Vocabulary
     preset: str
     take_weaker: bool
+    windows: bool | None
     sounds: Sequence[Recording] | Rows
 
     async def run(self, job: Job) -> CalibrationResult:
@@ -91,6 +95,28 @@ class Calibration:
         return await self.service.embedder.embed(recordings, None, then)
 
     def _batch(self, recordings: Sequence[EmbeddedRecording]) -> Batch:
+        windows = self.windows
+        if windows is None:
+            windows = any((recording.seconds or 0) > LONGEST_CLIP for recording in recordings)
+        return self._window_batch(recordings) if windows else self._clip_batch(recordings)
+
+    def _window_batch(self, recordings: Sequence[EmbeddedRecording]) -> Batch:
+        """Windows of all recordings, evenly thinned out where there are too many."""
+        step = -(-sum(len(r.start) for r in recordings) // self.service.limits.rows) or 1
+        names = [r.file for r in recordings for _ in r.start[::step]]
+        if not names:
+            raise ApiError(422, "no_windows", "embeddings have no windows; send windows=false")
+        return Batch(
+            np.concatenate([r.windows[::step] for r in recordings]),
+            names,
+            np.concatenate([r.start[::step] for r in recordings]),
+            np.concatenate([r.end[::step] for r in recordings]),
+            "window",
+            self.service.encoder.id,
+            self.service.encoder.fingerprint,
+        )
+
+    def _clip_batch(self, recordings: Sequence[EmbeddedRecording]) -> Batch:
         seconds = np.array([np.nan if r.seconds is None else r.seconds for r in recordings])
         return Batch(
             np.stack([recording.embedding for recording in recordings]),

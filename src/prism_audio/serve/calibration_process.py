@@ -42,6 +42,7 @@ class Request:
     fingerprint: str
     prompts: str
     prompts_fingerprint: str
+    background: int
 
 
 async def run_calibration(
@@ -96,6 +97,7 @@ def request_of(batch: Batch, words: Vocabulary, place: str, preset: str) -> Requ
         words.encoder_fingerprint,
         words.prompts,
         words.prompts_fingerprint,
+        words.background,
     )
 
 
@@ -138,6 +140,7 @@ def work(folder: Path) -> None:
             request.fingerprint,
             request.prompts,
             request.prompts_fingerprint,
+            request.background,
         )
     adapter = calibrate_place(batch, words, place=request.place, preset=request.preset)
     adapter.save(folder / "adapter.safetensors")

@@ -77,29 +77,39 @@ class LabelVectors:
         return known.get(adapter.prompts_fingerprint, self._prompts)
 
     def vocabulary(
-        self, labels: Sequence[str], prompts: PromptSet, until: float = math.inf
+        self,
+        labels: Sequence[str],
+        background: Sequence[str],
+        prompts: PromptSet,
+        until: float = math.inf,
     ) -> Vocabulary:
-        """Labels with their vectors; computes those that are not cached."""
+        """Labels and background words with their vectors; computes those that are not cached."""
         rows = []
-        for label in labels:
+        names = (*labels, *background)
+        if twice := sorted({*labels} & {*background}):
+            raise InputError(f"{twice[0]!r} is a label and a background word; name it once")
+        for label in names:
             if time.monotonic() > until:
                 raise too_slow(self._seconds)
             rows.append(self._vector(label, prompts))
         return Vocabulary(
-            tuple(labels),
+            names,
             np.stack(rows),
             self._encoder.id,
             self._encoder.fingerprint,
             prompts.name,
             prompts.fingerprint,
+            len(background),
         )
 
-    async def compute(self, labels: Sequence[str], prompts: PromptSet) -> Vocabulary:
+    async def compute(
+        self, labels: Sequence[str], background: Sequence[str], prompts: PromptSet
+    ) -> Vocabulary:
         """The same on a thread, so that the event loop goes on, and within the time of a request."""
         loop, until = asyncio.get_running_loop(), time.monotonic() + self._seconds
         try:
             return await loop.run_in_executor(
-                self._threads, self.vocabulary, labels, prompts, until
+                self._threads, self.vocabulary, labels, background, prompts, until
             )
         except ApiError:
             raise
@@ -129,6 +139,13 @@ def relabel(adapter: Adapter, words: Vocabulary) -> Adapter:
 
     The threshold for unknown sounds was learnt with the old classes and is left out.
     """
-    facts = replace(adapter.facts, unknown_threshold=None, classes=None, surroundings=None)
+    background = words.background or None
+    facts = replace(
+        adapter.facts,
+        unknown_threshold=None,
+        classes=None,
+        surroundings=None,
+        background=background,
+    )
     T = words.prototypes.astype(adapter.W.dtype)
     return replace(adapter, prototypes=T, labels=words.labels, facts=facts)

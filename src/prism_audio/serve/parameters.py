@@ -36,6 +36,18 @@ LabelList = Annotated[
         examples=["dog bark, siren, drilling"],
     ),
 ]
+BackgroundList = Annotated[
+    str | None,
+    Query(
+        description="A comma list that replaces the site's background words: they compete with the "
+        "labels, and what they win is answered 'background'. Empty for none.",
+        examples=["wind, traffic"],
+    ),
+]
+Windows = Annotated[
+    bool | None,
+    Query(description="Look at windows instead of whole recordings; by default above 30 s."),
+]
 Timeline = Annotated[bool, Query(description="Answer for every window, too.")]
 Top = Annotated[int, Query(ge=1, le=50, description="How many of the best classes to list.")]
 Threshold = Annotated[
@@ -96,12 +108,17 @@ def calibration_body(dim: int) -> dict[str, Any]:
     return _body({MULTIPART: _FORM, JSON: _rows(dim)})
 
 
+def rows_body(dim: int) -> dict[str, Any]:
+    """The body of a request about recordings that were sent before, for the OpenAPI document."""
+    return _body({JSON: _rows(dim)})
+
+
 def _rows(dim: int) -> dict[str, Any]:
     """Embeddings of this width, or ids of recordings that were sent before."""
     number = {"type": "number", "minimum": -1e6, "maximum": 1e6}
     row = {"type": "array", "items": number, "minItems": dim, "maxItems": dim}
     id = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
-    choices = [
+    choices: list[dict[str, Any]] = [
         {
             "type": "object",
             "properties": {name: {"type": "array", "items": items, "minItems": 1}},
@@ -110,6 +127,11 @@ def _rows(dim: int) -> dict[str, Any]:
         }
         for name, items in (("embeddings", row), ("rows", id))
     ]
+    choices[1]["properties"]["names"] = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "What to call the recordings in the answer, one name for every row.",
+    }
     return {"schema": {"oneOf": choices}}
 
 

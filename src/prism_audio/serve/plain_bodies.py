@@ -2,7 +2,7 @@
 
 Parsing a long text in one call would keep Python's lock, and so stop every other request, for
 seconds; an embedding takes microseconds. So exactly ``{"embeddings": [[...], ...]}`` and
-``{"rows": ["...", ...]}`` are understood.
+``{"rows": ["...", ...]}``, with or without ``"names"``, are understood.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import re
 import struct
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -22,7 +23,7 @@ from prism_audio.serve.embedding import Embedder
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.row_cache import EmbeddedRecording
 from prism_audio.serve.settings import Limits
-from prism_audio.serve.uploads import AUDIO, Body, Recording, Upload
+from prism_audio.serve.uploads import AUDIO, Body, Recording, Upload, readable_name
 
 # How files of sound begin.
 _MAGIC = (b"RIFF", b"RF64", b"RIFX", b"OggS", b"fLaC", b"caff", b"FORM", b"\x1aE\xdf\xa3")
@@ -76,19 +77,21 @@ async def receive_rows(
     def read() -> list[EmbeddedRecording | ApiError]:
         rows = read_rows(body, embedder.encoder.dim, limits)
         if isinstance(rows, list):
-            return [embedder.rows.get(id) or _not_kept(id) for id in rows]
+            return [_kept(embedder, id, name) for id, name in rows]
         return [EmbeddedRecording.without_sound(f"row {i}", row) for i, row in enumerate(rows)]
 
     return await asyncio.to_thread(read)
 
 
-def _not_kept(id: str) -> ApiError:
-    message = "the service does not keep this recording any more; send its sound"
-    return ApiError(404, "unknown_row", message, file=id)
+def _kept(embedder: Embedder, id: str, name: str | None) -> EmbeddedRecording | ApiError:
+    if (recording := embedder.rows.get(id)) is None:
+        message = "the service does not keep this recording any more; send its sound"
+        return ApiError(404, "unknown_row", message, file=name or id)
+    return replace(recording, file=name) if name else recording
 
 
-def read_rows(body: Body, dim: int, limits: Limits) -> Float32 | list[str]:
-    """The rows (N, dim) of a request, or the ids; call it from a thread."""
+def read_rows(body: Body, dim: int, limits: Limits) -> Float32 | list[tuple[str, str | None]]:
+    """The rows (N, dim) of a request, or ids with their names; call it from a thread."""
     try:
         text = body.read_at(0, body.size).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -113,21 +116,26 @@ def read_rows(body: Body, dim: int, limits: Limits) -> Float32 | list[str]:
     return np.stack(rows)
 
 
-def _ids(text: str, limits: Limits) -> list[str]:
-    if len(text) > 100 * (limits.rows + 1):
+def _ids(text: str, limits: Limits) -> list[tuple[str, str | None]]:
+    if len(text) > 500 * (limits.rows + 1):
         raise _too_many(limits)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         _raise("the body is no JSON")
-    ids = document["rows"]
-    if set(document) != {"rows"} or not isinstance(ids, list) or not ids:
+    ids, names = document["rows"], document.get("names")
+    if not {*document} <= {"rows", "names"} or not isinstance(ids, list) or not ids:
         _raise("the body has other members, or no rows")
     if len(ids) > limits.rows:
         raise _too_many(limits)
     if not all(isinstance(id, str) and _ID.fullmatch(id) for id in ids):
         _raise("a row is no id that this service gave")
-    return ids
+    if names is None:
+        return [(id, None) for id in ids]
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not texts or len(names) != len(ids):
+        _raise("there is not one name for every row")
+    return [(id, readable_name(name)) for id, name in zip(ids, names, strict=True)]
 
 
 def _too_many(limits: Limits) -> ApiError:

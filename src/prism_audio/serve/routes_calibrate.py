@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
 
-from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve import parameters
 from prism_audio.serve.calibration_job import Calibration, Rows
 from prism_audio.serve.errors import ApiError, all_failed, documented
 from prism_audio.serve.job import Job
-from prism_audio.serve.label_vectors import parse_labels
 from prism_audio.serve.plain_bodies import receive_rows
 from prism_audio.serve.schemas import Schema, example
 from prism_audio.serve.service import Service
@@ -60,40 +58,32 @@ def add_routes(app: FastAPI, service: Service) -> None:
         request: Request,
         site: parameters.SiteName,
         labels: parameters.LabelList = None,
+        background: parameters.BackgroundList = None,
+        windows: parameters.Windows = None,
         preset: parameters.Preset = "default",
         prompts: parameters.Prompts = None,
         take_weaker: parameters.TakeWeaker = False,
     ) -> AcceptedJob:
         """Look at unlabelled recordings (or their embeddings) once and correct the site by them.
 
-        A new name makes a site, with the labels given or those of the default site. When the job is
-        done the adapter is a new version of the site, and used from then on unless it is weaker
-        than the one in use; requests that began before end with the old one.
+        A new name makes a site, with the labels given or those of the default site. Where a
+        recording is longer than 30 s the calibration looks at the windows of all of them. When the
+        job is done the adapter is a new version of the site, and used from then on unless it is
+        weaker than the one in use; requests that began before end with the old one.
         """
         with service.jobs.place() as submit:
             service.sites.check_room(site)
-            words = await _vocabulary(service, site, labels, prompts)
+            known = service.sites[site if site in service.sites else service.sites.default]
+            words = await service.vocabulary(known.adapter, labels, background, prompts)
             sounds: Sequence[Recording] | Rows
             if content_type(request, (MULTIPART, JSON)) == MULTIPART:
                 sounds = (await receive_multipart(request, service.limits)).recordings
             else:
                 sounds = _some(await receive_rows(request, service.limits, service.embedder))
             job = Job(site, len(sounds))
-            submit(job, Calibration(service, words, preset, take_weaker, sounds).run)
+            submit(job, Calibration(service, words, preset, take_weaker, windows, sounds).run)
         url = f"/v1/jobs/{job.id}"
         return AcceptedJob(job=job.id, site=site, url=url, events=f"{url}/events")
-
-
-async def _vocabulary(
-    service: Service, name: str, labels: str | None, prompts: str | None
-) -> Vocabulary:
-    """The classes of a calibration: those that were sent, or those of the site."""
-    adapter = service.sites[name if name in service.sites else service.sites.default].adapter
-    if labels is None and prompts is None:
-        return Vocabulary.of(adapter)
-    names = adapter.labels if labels is None else parse_labels(labels, service.limits)
-    vectors = service.label_vectors
-    return await vectors.compute(names, vectors.prompts(prompts))
 
 
 def _some(rows: Rows) -> Rows:

@@ -11,16 +11,23 @@ from fastapi import FastAPI, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from prism_audio.labelling.labeller import Answer, Labeller
+from prism_audio.labelling.labeller import Labeller
 from prism_audio.serve import parameters
 from prism_audio.serve.errors import ApiError, all_failed, documented
+from prism_audio.serve.events import (
+    LONGEST_CLIP,
+    HeardEvent,
+    WindowLabel,
+    events_of,
+    timeline_of,
+)
 from prism_audio.serve.plain_bodies import receive_rows, receive_sound
 from prism_audio.serve.row_cache import EmbeddedRecording
 from prism_audio.serve.schemas import FailedRecording, Schema, example
 from prism_audio.serve.service import Service
 from prism_audio.serve.uploads import JSON, MULTIPART, PCM, content_type, receive_multipart
 
-Result = TypeVar("Result", bound=Schema)
+Result = TypeVar("Result")
 
 
 class Scored(Schema):
@@ -28,32 +35,6 @@ class Scored(Schema):
 
     label: str
     score: float
-
-
-class WindowLabel(Schema):
-    """One window of a recording; windows overlap."""
-
-    start: float
-    end: float
-    label: str
-    score: float
-    zero_shot: str
-    zero_shot_score: float
-    probability: float | None
-
-    @classmethod
-    def of(cls, start: float, end: float, answer: Answer) -> WindowLabel:
-        """The label of the sound between two moments, in seconds."""
-        short = answer.rounded()
-        return cls(
-            start=round(start, 3),
-            end=round(end, 3),
-            label=short.label,
-            score=short.score,
-            zero_shot=short.zero_shot,
-            zero_shot_score=short.zero_shot_score,
-            probability=short.probability,
-        )
 
 
 class LabelledRecording(Schema):
@@ -76,6 +57,9 @@ class LabelledRecording(Schema):
     top: list[Scored]
     unknown: bool
     timeline: list[WindowLabel] | None = None
+    events: list[HeardEvent] | None = Field(
+        None, description="What was heard from when to when, where its windows were looked at."
+    )
     warnings: list[str] = Field(
         default_factory=list, description="What is odd about it, such as that it was cut short."
     )
@@ -83,14 +67,21 @@ class LabelledRecording(Schema):
 
     @classmethod
     def of(
-        cls, recording: EmbeddedRecording, labeller: Labeller, top: int, timeline: bool
+        cls,
+        recording: EmbeddedRecording,
+        labeller: Labeller,
+        top: int,
+        timeline: bool,
+        windows: bool | None,
     ) -> LabelledRecording:
-        """Label a recording, and its windows where a timeline is wanted."""
+        """Label a recording, its windows where a timeline is wanted, and its events if it is long."""
+        seconds = recording.seconds
+        by_windows = (seconds or 0) > LONGEST_CLIP if windows is None else windows
         answer = labeller.answer_one(recording.embedding, top).rounded()
         return cls(
             file=recording.file,
             row=recording.row or None,
-            seconds=recording.seconds,
+            seconds=seconds,
             label=answer.label,
             score=answer.score,
             zero_shot=answer.zero_shot,
@@ -100,17 +91,10 @@ class LabelledRecording(Schema):
             margin=answer.margin,
             top=[Scored(label=label, score=score) for label, score in answer.top],
             unknown=not answer.convinced,
-            timeline=_timeline(recording, labeller) if timeline else None,
+            timeline=timeline_of(recording, labeller) if timeline else None,
+            events=events_of(recording, labeller) if by_windows and seconds else None,
             warnings=recording.warnings.tolist(),
         )
-
-
-def _timeline(recording: EmbeddedRecording, labeller: Labeller) -> list[WindowLabel]:
-    answers = labeller.answer(recording.windows) if len(recording.end) else []
-    return [
-        WindowLabel.of(float(start), float(end), answer)
-        for start, end, answer in zip(recording.start, recording.end, answers, strict=True)
-    ]
 
 
 class Classified(Schema):
@@ -120,6 +104,7 @@ class Classified(Schema):
         {
             "site": "street",
             "labels": ["dog bark", "siren"],
+            "background": ["wind"],
             "adapted": True,
             "results": [
                 {
@@ -154,6 +139,7 @@ class Classified(Schema):
 
     site: str
     labels: list[str]
+    background: list[str] = Field(description="Words that compete with the labels.")
     adapted: bool = Field(description="Whether a correction took part.")
     results: list[LabelledRecording | FailedRecording]
 
@@ -174,6 +160,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
         request: Request,
         site: parameters.SiteQuery = None,
         labels: parameters.LabelList = None,
+        background: parameters.BackgroundList = None,
+        windows: parameters.Windows = None,
         timeline: parameters.Timeline = False,
         top: parameters.Top = 3,
         threshold: parameters.Threshold = None,
@@ -187,15 +175,22 @@ def add_routes(app: FastAPI, service: Service) -> None:
         none can be used the status is 422.
         """
         chosen = service.sites[site or service.sites.default]
-        labeller = chosen.labeller if labels is None else await service.relabelled(chosen, labels)
+        labeller = chosen.labeller
+        if labels is not None or background is not None:
+            labeller = await service.labeller(chosen, labels, background)
         if threshold is not None:
             labeller = Labeller(labeller.adapter, threshold=threshold)
-        label = partial(LabelledRecording.of, labeller=labeller, top=top, timeline=timeline)
+        label = partial(
+            LabelledRecording.of, labeller=labeller, top=top, timeline=timeline, windows=windows
+        )
         results = await answer_each(service, request, (rate, format, channels), label)
         service.metrics.recordings.labels(chosen.name).inc(len(results))
+        names = labeller.adapter.labels
+        reported = len(names) - (labeller.adapter.facts.background or 0)
         answer = Classified(
             site=chosen.name,
-            labels=list(labeller.adapter.labels),
+            labels=list(names[:reported]),
+            background=list(names[reported:]),
             adapted=chosen.adapted,
             results=results,
         )

@@ -23,8 +23,8 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.serve import parameters
 from prism_audio.serve.byte_pipe import BytePipe
 from prism_audio.serve.errors import ApiError, stopping
+from prism_audio.serve.events import WindowLabel
 from prism_audio.serve.middleware import SUBPROTOCOL
-from prism_audio.serve.routes_classify import WindowLabel
 from prism_audio.serve.service import Service
 from prism_audio.serve.site import Site
 
@@ -52,6 +52,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         socket: WebSocket,
         site: parameters.SiteQuery = None,
         labels: parameters.LabelList = None,
+        background: parameters.BackgroundList = None,
         threshold: parameters.Threshold = None,
         confirm: Confirm = 2,
         rate: parameters.Rate = 48_000,
@@ -61,7 +62,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         await accept(socket)
         with service.streams.take():
             name = site or service.sites.default
-            current = await _current_adapter(service, name, labels)
+            current = await _current_adapter(service, name, labels, background)
             encoder = service.embedder.urgent
             adapter = current()
             window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST_WINDOW))
@@ -103,12 +104,12 @@ async def refuse(socket: WebSocket, error: ApiError) -> None:
 
 
 async def _current_adapter(
-    service: Service, name: str, labels: str | None
+    service: Service, name: str, labels: str | None, background: str | None
 ) -> Callable[[], Adapter]:
     """A function that gives the adapter of a site as it is now, with the client's labels."""
 
     async def adapter_of(site: Site) -> Adapter:
-        return site.adapter if labels is None else (await service.relabelled(site, labels)).adapter
+        return (await service.labeller(site, labels, background)).adapter
 
     site = service.sites[name]
     adapter = await adapter_of(site)

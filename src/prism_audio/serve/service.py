@@ -14,6 +14,7 @@ from prism_audio.errors import InputError
 from prism_audio.labelling.calibration import refuse_other_encoder
 from prism_audio.labelling.labeller import Labeller
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.byte_pipe import BytePipe
 from prism_audio.serve.embedding import Embedder
 from prism_audio.serve.jobs import Jobs
@@ -88,11 +89,33 @@ class Service:
         self.embedder.close()
         self.sites.close()
 
-    async def relabelled(self, site: Site, labels: str) -> Labeller:
-        """The labeller of a site with other labels, which a client sent."""
-        names = parse_labels(labels, self.limits)
-        prompts = self.label_vectors.prompts_of(site.adapter)
-        return Labeller(relabel(site.adapter, await self.label_vectors.compute(names, prompts)))
+    async def labeller(self, site: Site, labels: str | None, background: str | None) -> Labeller:
+        """The labeller of a site, with other labels or background words where a client sent some."""
+        if labels is None and background is None:
+            return site.labeller
+        words = await self.vocabulary(site.adapter, labels, background)
+        return Labeller(relabel(site.adapter, words))
+
+    async def vocabulary(
+        self,
+        adapter: Adapter,
+        labels: str | None,
+        background: str | None,
+        prompts: str | None = None,
+    ) -> Vocabulary:
+        """The classes of an adapter, with what a client sent instead: comma lists, a set of prompts."""
+        if labels is None and background is None and prompts is None:
+            return Vocabulary.of(adapter)
+        reported = len(adapter.labels) - (adapter.facts.background or 0)
+        names: Sequence[str] = adapter.labels[:reported]
+        if labels is not None:
+            names = parse_labels(labels, self.limits)
+        others = [word for word in adapter.labels[reported:] if word not in names]
+        if background is not None:
+            others = parse_labels(background, self.limits) if background.strip() else []
+        vectors = self.label_vectors
+        chosen = vectors.prompts(prompts) if prompts else vectors.prompts_of(adapter)
+        return await vectors.compute(names, others, chosen)
 
     def _watch(self) -> None:
         metrics, queue = self.metrics, self.embedder.queue
@@ -108,7 +131,7 @@ class Service:
 
     def _zero_shot_site(self) -> Site:
         labels = read_labels(self.settings.labels or DEFAULT_LABELS)
-        words = self.label_vectors.vocabulary(labels, self.label_vectors.prompts(None))
+        words = self.label_vectors.vocabulary(labels, (), self.label_vectors.prompts(None))
         return Site("default", words.adapter())
 
 

@@ -27,7 +27,8 @@ class Limits:
     seconds : float
         The longest recording, found out while it is decoded, whatever its header says.
     request_seconds : float
-        How long a request may take, from its first byte to its answer.
+        How long a request may take, from its first byte to its answer; a large body gets a second
+        more for every 100 KB.
     labels, label_characters : int
         Labels in a list, and characters in one.
     rows : int
@@ -38,8 +39,8 @@ class Limits:
     """
 
     files: int = 1000
-    bytes: int = 256 * 2**20
-    seconds: float = 600.0
+    bytes: int = 1024 * 2**20
+    seconds: float = 6 * 3600.0
     request_seconds: float = 120.0
     labels: int = 200
     label_characters: int = 200

@@ -62,6 +62,7 @@ class Site:
     def summary(self, encoder: Encoder) -> SiteSummary:
         """The site as clients see it."""
         facts = self.adapter.facts
+        reported = len(self.adapter.labels) - (facts.background or 0)
         return SiteSummary(
             name=self.name,
             encoder=EncoderSummary(
@@ -71,7 +72,8 @@ class Site:
                 hop=encoder.hop,
                 dim=encoder.dim,
             ),
-            labels=list(self.adapter.labels),
+            labels=list(self.adapter.labels[:reported]),
+            background=list(self.adapter.labels[reported:]),
             verdict=self.verdict,
             reasons=list(facts.reasons),
             weight=rounded_weight(facts),

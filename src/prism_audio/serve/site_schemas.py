@@ -14,6 +14,7 @@ _SITE: dict[str, Any] = {
     "name": "street",
     "encoder": {"id": "concepts", "rate": 16000, "window": 0.975, "hop": 0.48, "dim": 521},
     "labels": ["dog bark", "siren"],
+    "background": ["wind"],
     "verdict": "adapted",
     "reasons": ["20 clips a class, about 2 of 2 classes heard"],
     "weight": 0.96,
@@ -82,6 +83,9 @@ class SiteSummary(Schema):
     name: str
     encoder: EncoderSummary
     labels: list[str]
+    background: list[str] = Field(
+        default_factory=list, description="Words that compete with the labels."
+    )
     verdict: Verdict = Field(description="Result of its calibration; 'none' without one.")
     reasons: list[str]
     weight: float | None = Field(description="How much of the correction is used, 0 to 1.")

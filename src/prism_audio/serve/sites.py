@@ -119,6 +119,10 @@ class Sites(dict[str, Site]):
             )
         return file_bytes(site.adapter)
 
+    def labels_file(self, name: str) -> Path:
+        """Where the labels that people gave clips of a site are kept."""
+        return self._store.labels_file(self[name].name)
+
     def rename(self, name: str, new: str) -> Site:
         """Give a site another name; the default one then starts afresh under its own."""
         with self._writing:

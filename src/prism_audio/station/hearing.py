@@ -22,8 +22,8 @@ from prism_audio.station.sources import File, Recording, Source, Surroundings
 
 # Seconds of an event that a clip holds at most, and how late its end may be known.
 LONGEST_CLIP, LATEST = 60.0, 60.0
-# Classes whose scores are recorded with an event, and windows from which they are taken at most.
-TOP, MOST_WINDOWS = 5, 512
+# Classes whose scores are recorded with an event.
+TOP = 5
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,6 @@ class Hearing:
         self._send: Callable[[Message], None]
         self._recording: Recording
         self._memory: SoundMemory
-        self._windows: deque[WindowAnswer] = deque(maxlen=MOST_WINDOWS)
         self._begun: dict[tuple[str, float], datetime] = {}
         self._waiting: deque[StationEvent] = deque()  # over, but the sound after them is to come
 
@@ -96,12 +95,11 @@ class Hearing:
         rolls = self._rolls or Rolls(0.0, 0.0)
         span = rolls.before + LONGEST_CLIP + rolls.after + LATEST if self._rolls else 0.0
         self._memory = SoundMemory(around.rate, span)
-        self._windows.clear()
         self._begun.clear()
         failure = None
         try:
             for notice in listener.hear(self._blocks(recording, around)):
-                if name is not None and around.stop.is_set():
+                if name is not None and around.remembers and around.stop.is_set():
                     return  # it will be heard again, so nothing of its last event is told
                 self._take(notice)
                 self._release(self._memory.seconds)
@@ -127,7 +125,6 @@ class Hearing:
 
     def _take(self, notice: object) -> None:
         if isinstance(notice, WindowAnswer):
-            self._windows.append(notice)
             if self._every:
                 self._tell(notice)
         elif isinstance(notice, tuple) and isinstance(notice[-1], Event):
@@ -165,26 +162,15 @@ class Hearing:
             event.score,
             event.windows,
             self.listener.adapter,
+            confidence=event.confidence,
             recording=self._recording.name,
-            scores=self._scores(event) if over else (),
+            scores=tuple(sorted(event.scores.items(), key=lambda pair: -pair[1])[:TOP]),
             rate=self.listener.encoder.rate,
         )
         if over and self._rolls:
             self._waiting.append(told)
         else:
             self._send(told)
-
-    def _scores(self, event: Event) -> tuple[tuple[str, float], ...]:
-        within = [
-            window.embedding
-            for window in self._windows
-            if event.start <= (window.start + window.end) / 2 <= event.end
-        ]
-        if not within:
-            return ()
-        adapter = self.listener.adapter
-        mean = adapter.scores(np.stack(within)).mean(axis=0)
-        return tuple((adapter.labels[c], float(mean[c])) for c in np.argsort(-mean)[:TOP])
 
     def _release(self, heard: float) -> None:
         """Tell the events whose following sound is there; ``heard`` are seconds of sound."""

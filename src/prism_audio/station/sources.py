@@ -53,6 +53,8 @@ class Surroundings:
         Seconds of silence, or without sound, before that is said.
     is_finished : callable
         Whether a recording of that name and time of change has been heard before.
+    remembers : bool
+        Whether anybody keeps that, so that a recording which is broken off is heard again.
     watchdogs : list of Watchdog
         Where a source puts what must be looked at from outside.
     """
@@ -62,6 +64,7 @@ class Surroundings:
     on_state: StateCallback
     patience: float
     is_finished: Callable[[str, int], bool]
+    remembers: bool = False
     watchdogs: list[Watchdog] = field(default_factory=list)
 
     def watchdog(self, name: str, limit: float | None = None) -> Watchdog:

@@ -100,6 +100,7 @@ class Station:
                 partial(self._tell_state, hearing.source.name),
                 patience,
                 partial(self._memory.is_finished, hearing.source.name),
+                memory is not None,
             )
             for hearing in hearings
         }

@@ -160,7 +160,7 @@ class Store:
         shards = []
         for file in shard_files(folder):
             try:
-                shards.append(_read_own_shard(file, settings))
+                shards.append(read_own_shard(file, settings))
             except DamagedShard as error:
                 if on_damage is None:
                     raise
@@ -226,7 +226,7 @@ class Store:
                 yield array
 
 
-def _read_own_shard(file: Path, settings: StoreSettings) -> Shard:
+def read_own_shard(file: Path, settings: StoreSettings) -> Shard:
     """A shard of a store with these settings."""
     shard = read_shard(file)
     own = StoreSettings.read(shard.settings, file)

@@ -9,7 +9,7 @@ shard are embedded again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -130,7 +130,9 @@ def update_store(
             elif entry.reason:
                 again.append(path)
         report.found, report.skipped = len(files), len(files) - len(fresh) - len(again)
-        report.kept = len(known.keys() - {stamp.path for stamp in state.values()})
+        report.kept = _gone(
+            known, state.values(), [fault.path for fault in report.failures], folder
+        )
         sizes = [max(0, state[path].size) for path in (*fresh, *again)]
         progress.begin(len(sizes), sum(sizes))
         for todo in (fresh, again):
@@ -146,6 +148,15 @@ def update_store(
                 for _, group in groupby(results, key=lambda result: result.group):
                     _append(writer, group, state, encoder, report, progress)
     return report
+
+
+def _gone(
+    known: Mapping[str, Entry], seen: Iterable[Entry], unreadable: Sequence[Path], folder: Path
+) -> int:
+    """How many recordings with rows the folder no longer has; what cannot be seen is not gone."""
+    gone = {name for name, entry in known.items() if entry.rows} - {entry.path for entry in seen}
+    hidden = tuple(f"{path.relative_to(folder).as_posix()}/" for path in unreadable)
+    return sum(not name.startswith(hidden) for name in gone)
 
 
 def _append(

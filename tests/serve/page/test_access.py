@@ -19,6 +19,9 @@ from tests.helpers.processes import Served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+# The accessibility checker; .ci/run puts it there.
+AXE = Path(__file__).parents[3] / "build/node_modules/axe-core/axe.min.js"
+
 
 @pytest.fixture(scope="module")
 def full(browser: Browser, served: Served, folder: Path, broken: Path) -> Iterator[Page]:
@@ -54,6 +57,20 @@ def test_contrast_is_measured(full: Page) -> None:
 
 def test_everything_has_a_name(full: Page) -> None:
     assert full.evaluate(UNNAMED) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_no_violation(full: Page, scheme: str, width: int) -> None:
+    if not AXE.exists():
+        pytest.skip("needs axe-core: npm install --prefix build --no-save axe-core@4")
+    full.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    full.set_viewport_size({"width": width, "height": 740})
+    full.evaluate(AXE.read_text())
+    violations = full.evaluate("async () => (await axe.run()).violations")
+    found = [(v["id"], [node["html"] for node in v["nodes"]]) for v in violations]
+    full.set_viewport_size({"width": 1280, "height": 900})
+    assert found == []
 
 
 @pytest.mark.parametrize("width", [360, 768])

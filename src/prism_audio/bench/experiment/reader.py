@@ -40,7 +40,8 @@ def read_experiment(path: str | os.PathLike[str]) -> Experiment:
         document = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{source} cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # A number of thousands of digits is a ValueError, thousands of brackets a RecursionError.
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is not a TOML file: {error}") from error
     return _Reader(source, document).experiment()
 

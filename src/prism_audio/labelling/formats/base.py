@@ -83,7 +83,10 @@ def read_rows(text: str, wanted: Sequence[str], what: str) -> list[Mapping[str, 
     missing = [name for name in wanted if name not in (rows.fieldnames or ())]
     if missing:
         raise InputError(f"{what}: the column {missing[0]!r} is missing from its header")
-    return list(rows)
+    try:
+        return list(rows)
+    except csv.Error as error:
+        raise InputError(f"{what} cannot be read as a table ({error})") from None
 
 
 def read_seconds(cell: str | None, what: str, line: int) -> float:

@@ -60,7 +60,7 @@ def read_export(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     try:
         documents = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         return [{**_text(task["data"]), "label": _choice(task)} for task in documents]
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read as an export of Label Studio ({error}); export the project as "
             "JSON, not JSON-MIN"

@@ -49,13 +49,13 @@ export function openSocket(path, parameters) {
  * Send a request and give the response.
  *
  * A missing or wrong token is asked for; 429 is waited out (`onWait(seconds)` is told). Everything
- * else that is no success becomes a ServiceError.
+ * else that is no success becomes a ServiceError. `onSent(share)` is told how much of a body was sent.
  */
-export async function request(path, { onWait, ...options } = {}) {
+export async function request(path, { onWait, onSent, ...options } = {}) {
   for (;;) {
     const token = remembered();
     const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
-    const response = await reach(path, { ...options, headers });
+    const response = await reach(path, { ...options, headers }, onSent);
     if (response.ok) return response;
     if (response.status === 401) {
       // Another request may have asked meanwhile.
@@ -81,9 +81,9 @@ async function newToken(wrong) {
   sessionStorage.setItem(KEY, given);
 }
 
-async function reach(path, options) {
+async function reach(path, options, onSent) {
   try {
-    return await fetch(address(path), options);
+    return await (onSent ? send(address(path), options, onSent) : fetch(address(path), options));
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServiceError(
@@ -91,6 +91,26 @@ async function reach(path, options) {
       "The service does not answer. Check that it is running, then try again.",
     );
   }
+}
+
+/** As `fetch`, which does not tell how much it has sent. */
+function send(url, { method, headers, body, signal }, onSent) {
+  return new Promise((resolve, reject) => {
+    const line = new XMLHttpRequest();
+    line.open(method, url);
+    for (const [name, value] of Object.entries(headers)) line.setRequestHeader(name, value);
+    line.responseType = "arraybuffer";
+    line.upload.onprogress = ({ loaded, total }) => onSent(total ? loaded / total : 0);
+    line.onload = () => {
+      const wait = line.getResponseHeader("Retry-After");
+      const { status, statusText } = line;
+      resolve(new Response(line.response, { status, statusText, headers: wait ? { "Retry-After": wait } : {} }));
+    };
+    line.onerror = () => reject(new TypeError("the line broke"));
+    line.onabort = () => reject(new DOMException("cancelled", "AbortError"));
+    signal?.addEventListener("abort", () => line.abort(), { once: true });
+    line.send(body);
+  });
 }
 
 async function refusal(response) {

@@ -8,6 +8,7 @@ import { store } from "./store.js";
 const ENOUGH = 15; // clips a label that carry a full correction
 
 let running = null;
+let refresh = null;
 let named = false; // by hand
 
 /** What a person types as the name that the service allows. */
@@ -25,8 +26,10 @@ function hint() {
   $("calibrate-go").disabled = Boolean(running) || !clips;
   $("calibrate-go").textContent = clips ? `Calibrate on ${plural(clips, "recording")}` : "Calibrate";
   if (!clips) return say($("calibrate-hint"), "Labelled recordings are needed first.");
-  const enough =
-    clips >= wanted
+  const long = store.done.some(({ result }) => result.events);
+  const enough = long
+    ? "Long recordings are looked at window by window."
+    : clips >= wanted
       ? "Enough recordings for a full correction, if most of the labels occur in them."
       : `A full correction takes about ${wanted} recordings here, ${ENOUGH} a label. With fewer, part of it is used.`;
   const replaces = store.sites.some(
@@ -53,23 +56,28 @@ function told({ text, done, total }) {
   }
 }
 
-/** `finished(site)` is called when a site has a new correction. */
-function begin(finished) {
+function begin(name, options = {}) {
   const clips = store.done;
-  const name = siteName($("place").value) || store.site?.name;
   $("place").value = name;
-  run(finished, (signal) => calibrate(clips, name, store.labels, told, signal), clips);
+  run((signal) => calibrate(clips, name, store, told, signal, options), clips);
+}
+
+/** Work out the correction of the present site anew; `options` are more parameters of the request. */
+export function recalibrate(options) {
+  if (running || !store.site) return;
+  begin(store.site.name, options);
+  $("calibrate").scrollIntoView({ block: "start" });
 }
 
 /** A reload in the middle of a calibration: go on with it. */
-function resume(finished) {
+function resume() {
   const job = unfinished();
   if (!job) return;
   $("calibrate").hidden = false;
-  run(finished, (signal) => followed(job, told, signal), []);
+  run((signal) => followed(job, told, signal), []);
 }
 
-async function run(finished, work, clips) {
+async function run(work, clips) {
   running = new AbortController();
   $("job").hidden = false;
   say($("job-error"), "");
@@ -78,7 +86,7 @@ async function run(finished, work, clips) {
     const result = await work(running.signal);
     nameByPlace(result, clips);
     store.report = result;
-    await finished(result.site.name);
+    await refresh(result.site.name);
     show(result);
   } catch (error) {
     if (error.name !== "AbortError") say($("job-error"), sentence(error.message));
@@ -107,10 +115,12 @@ function show(result) {
   start();
 }
 
+/** `finished(site)` is called when a site has a new correction. */
 export function startCalibrate(finished) {
+  refresh = finished;
   $("calibrate-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!running && store.done.length) begin(finished);
+    if (!running && store.done.length) begin(siteName($("place").value) || store.site?.name);
   });
   $("job-cancel").addEventListener("click", () => running?.abort());
   $("place").addEventListener("input", () => {
@@ -120,5 +130,5 @@ export function startCalibrate(finished) {
   store.on("site", propose);
   store.on("added", propose);
   store.on("added changed removed site labels", oncePerFrame(hint));
-  resume(finished);
+  resume();
 }

@@ -6,6 +6,15 @@ import { bodyOf, inGroups, tooLarge } from "./groups.js";
 import { labelText } from "./label_text.js";
 import { store } from "./store.js";
 
+const LARGE = 4e6; // bytes from which it is worth to tell how much was sent
+
+/** The site and the words that every request names; an empty list of background words is sent, too. */
+export function asked() {
+  const words = { labels: store.typed && labelText(store.typed) };
+  if (store.typedBackground) words.background = labelText(store.typedBackground) || " ";
+  return { site: store.site?.name, ...words };
+}
+
 /** Errors that no other file would escape: the line, the token, the labels, the site. */
 const concernsAll = (error) =>
   !(error instanceof ServiceError) ||
@@ -88,7 +97,7 @@ class Classifier extends EventTarget {
 
   async #run() {
     const abort = (this.#abort = new AbortController());
-    const question = { site: store.site?.name, labels: store.typed && labelText(store.typed), timeline: true };
+    const question = { ...asked(), timeline: true };
     const send = (group) => this.#send(group, question, abort.signal);
     const failed = (group, error) => this.#failed(group, error, send);
     this.#tell({ busy: true });
@@ -101,15 +110,24 @@ class Classifier extends EventTarget {
   }
 
   async #send(group, question, signal) {
-    for (const clip of group) store.update(clip, { state: "sending" });
+    for (const clip of group) store.update(clip, { state: "sending", since: performance.now() });
     const onWait = (seconds) => {
       this.#tell({ waiting: seconds });
       setTimeout(() => this.#tell({ waiting: 0 }), 1000 * seconds);
     };
     const { body, headers } = bodyOf(group);
-    const answer = await postJson(address("/v1/classify", question), body, { signal, onWait, headers });
+    const large = !group[0].row && group.some((clip) => clip.file.size > LARGE);
+    const onSent = large ? (share) => this.#sent(group, share) : null;
+    const path = address("/v1/classify", question);
+    const answer = await postJson(path, body, { signal, onWait, onSent, headers });
     if (signal.aborted) return;
     this.#take(group, answer.results, answer.adapted);
+  }
+
+  /** How much of a large file has been sent; at 1 the service begins to listen. */
+  #sent(group, share) {
+    for (const clip of group) store.update(clip, { sent: share });
+    this.#tell({});
   }
 
   /** Nothing of a group could be labelled: find out for each file why. */

@@ -1,28 +1,29 @@
 // The chosen recording: what was said of it, its picture, its timeline, and its sound.
 
 import { tag } from "./colour.js";
-import { $, clock, debounce, el, sentence } from "./dom.js";
+import { $, clock, debounce, el, oncePerFrame, sentence } from "./dom.js";
 import { Player } from "./player.js";
 import { drawSpectrogram, drawWaveform } from "./plot.js";
 import { decode } from "./sound.js";
 import { store } from "./store.js";
-import { ruler, stretchTable, tracks } from "./timeline.js";
+import { eventTable, lanes, ruler, stretchTable } from "./timeline.js";
 
 const HEIGHT = 132;
 const STRETCHED = 12; // seconds that fill the width at the closest look
+const LONGEST_PICTURE = 1800; // seconds that a browser decodes without trouble
 
 const head = el("div", { class: "detail-head" });
 const canvas = el("canvas", { class: "plot", role: "img" });
 const noPicture = el("p", { class: "plot-note muted note", hidden: true });
 const cursor = el("div", { class: "cursor", "aria-hidden": "true" });
-const lanes = el("div", { class: "tracks", id: "timeline" });
+const tracks = el("div", { class: "tracks", id: "timeline" });
 const marks = el("div");
 const inner = el(
   "div",
   { class: "stretch" },
   el("div", { class: "picture" }, canvas, noPicture),
   marks,
-  lanes,
+  tracks,
   cursor,
 );
 const scroller = el("div", { class: "scroller" }, inner);
@@ -33,8 +34,10 @@ const table = el(
   el("summary", { text: "The timeline as a table" }),
   reading,
 );
+const eventList = el("div", { class: "reading", role: "region", "aria-label": "Events", tabindex: 0 });
 const player = new Player((at) => moveCursor(at));
-const zoom = el("input", { type: "range", min: 1, max: 1, step: 1, value: 1, "aria-label": "Zoom" });
+// The place of the slider is the logarithm of the magnification, so that hours need no long way.
+const zoom = el("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": "Zoom" });
 const zoomField = el("label", { class: "zoom note muted" }, "Zoom", zoom);
 const kinds = el(
   "fieldset",
@@ -56,7 +59,7 @@ const tools = el(
   el("div", { class: "row" }, zoomField, kinds),
 );
 const actions = el("div", { class: "row" });
-const body = el("div", { class: "detail-body" }, tools, scroller, player.slider, player.trouble, table);
+const body = el("div", { class: "detail-body" }, tools, scroller, player.slider, player.trouble, eventList, table);
 
 let clip = null;
 let sound = null;
@@ -64,14 +67,44 @@ let seconds = 1;
 
 const kind = () => kinds.querySelector("input:checked").value;
 
-/** Draw the picture anew: another clip, size, theme or kind. */
+const magnified = () => Math.max(1, seconds / STRETCHED) ** Number(zoom.value);
+
+/** The seconds that can be seen. */
+function view() {
+  const width = inner.clientWidth || 1;
+  const from = (seconds * scroller.scrollLeft) / width;
+  return { from, to: Math.min(seconds, from + (seconds * (scroller.clientWidth || width)) / width) };
+}
+
+/** Draw what can be seen: another clip, place, size, theme or kind. */
 function draw() {
-  marks.replaceChildren(ruler(seconds, seconds / zoom.value));
-  inner.style.width = `${100 * zoom.value}%`;
-  const width = inner.clientWidth;
+  inner.style.width = `${100 * magnified()}%`;
+  inner.style.setProperty("--seen", `${scroller.clientWidth}px`);
+  const part = view();
+  marks.replaceChildren(ruler(seconds, part));
+  if (clip?.result) tracks.replaceChildren(...lanes(clip.result, seconds, part, clip.adapted));
+  const width = scroller.clientWidth;
   if (!sound || !width) return;
+  const [first, last] = [part.from, part.to].map((at) => Math.round((sound.samples.length * at) / seconds));
+  const shown = { ...sound, samples: sound.samples.subarray(first, Math.max(last, first + 1)) };
   canvas.setAttribute("aria-label", `${kind()} of ${clip.name}, ${clock(sound.seconds)} long`);
-  (kind() === "Waveform" ? drawWaveform : drawSpectrogram)(canvas, sound, width, HEIGHT);
+  (kind() === "Waveform" ? drawWaveform : drawSpectrogram)(canvas, shown, width, HEIGHT);
+}
+
+/** Look closer, with second `at` staying where it is in the view (a share of its width). */
+function zoomTo(value, at, share = 0.5) {
+  zoom.value = value;
+  inner.style.width = `${100 * magnified()}%`;
+  scroller.scrollLeft = (at / seconds) * inner.clientWidth - share * scroller.clientWidth;
+  draw();
+}
+
+/** Show an event: half a minute around it. */
+function go(event) {
+  const wanted = Math.log(seconds / Math.max(30, 3 * (event.end - event.start)));
+  const most = Math.log(Math.max(1.01, seconds / STRETCHED));
+  zoomTo(Math.min(1, Math.max(0, wanted / most)), (event.start + event.end) / 2);
+  player.seek(event.start);
 }
 
 function moveCursor(at) {
@@ -83,10 +116,9 @@ function moveCursor(at) {
 
 function setSeconds(value) {
   seconds = value || 1;
-  zoom.max = Math.min(24, Math.max(1, Math.ceil(seconds / STRETCHED)));
-  zoomField.hidden = zoom.max === "1";
+  zoomField.hidden = seconds <= STRETCHED;
   player.setSeconds(seconds);
-  marks.replaceChildren(ruler(seconds, seconds / zoom.value));
+  draw();
 }
 
 async function open(next) {
@@ -97,13 +129,14 @@ async function open(next) {
   if (!clip) return;
   $("detail").append(head, body, actions);
   canvas.width = canvas.width; // clears it
-  zoom.value = 1;
+  zoom.value = 0;
   player.open(clip.file, clip.result?.seconds);
   setSeconds(clip.result?.seconds);
   show();
   const wanted = clip;
   noPicture.hidden = true;
   try {
+    if (clip.result?.seconds > LONGEST_PICTURE) throw new Error("too long to draw");
     const decoded = await decode(clip.file);
     if (clip !== wanted) return;
     sound = decoded;
@@ -112,7 +145,10 @@ async function open(next) {
     draw();
   } catch {
     if (clip !== wanted) return;
-    noPicture.textContent = "This browser cannot draw this recording.";
+    const long = clip.result?.seconds > LONGEST_PICTURE;
+    noPicture.textContent = long
+      ? "Too long for a picture of its sound; the events below tell where to listen."
+      : "This browser cannot draw this recording.";
     noPicture.hidden = false;
   }
 }
@@ -130,17 +166,30 @@ function show() {
   );
   if (state === "failed") head.append(el("p", { class: "error", text: sentence(error.message) }));
   if (!result || state === "failed") {
-    lanes.replaceChildren();
-    table.hidden = true;
+    tracks.replaceChildren();
+    table.hidden = eventList.hidden = true;
     if (state !== "failed") head.append(el("p", { class: "muted note", text: "Waiting for its labels …" }));
     return;
   }
   if (seconds !== result.seconds) setSeconds(result.seconds);
   head.append(verdicts(result));
-  lanes.replaceChildren(...tracks(result.timeline ?? [], 0, seconds, clip.adapted));
+  for (const warning of result.warnings ?? []) head.append(el("p", { class: "warning note", text: sentence(warning) }));
+  draw();
+  const { events } = result;
+  eventList.hidden = !events;
+  if (events) eventList.replaceChildren(events.length ? eventTable(events, go) : nothing());
   reading.replaceChildren(stretchTable(result.timeline ?? [], clip.adapted));
-  table.hidden = !result.timeline?.length;
+  table.hidden = !result.timeline?.length || Boolean(events);
 }
+
+const nothing = () => el("p", { class: "note muted", text: "No event stands out from the background." });
+
+// Answers that are no label.
+const MEANING = {
+  unknown: "no label fits well enough",
+  silence: "nothing can be heard",
+  background: "a background word fits best",
+};
 
 /** A probability in words; nothing is ever certain. */
 const likely = (p) => (p > 0.99 ? "over 99 % likely" : `about ${Math.round(100 * p)} % likely`);
@@ -157,14 +206,16 @@ function verdicts(result) {
   const list = el(
     "dl",
     { class: "verdicts" },
-    item("Zero-shot", result.zero_shot, score(result.zero_shot_score)),
+    clip.adapted
+      ? item("Zero-shot", result.zero_shot, score(result.zero_shot_score))
+      : item("Zero-shot", result.label, MEANING[result.label] ?? score(result.score)),
   );
   if (clip.adapted) {
     const share =
       result.probability === null || result.probability === undefined
         ? ""
         : `, ${likely(result.probability)}`;
-    list.append(item("Adapted", result.label, score(result.score) + share));
+    list.append(item("Adapted", result.label, MEANING[result.label] ?? score(result.score) + share));
   }
   if (result.runner_up)
     list.append(
@@ -176,7 +227,11 @@ function verdicts(result) {
 export function startDetail() {
   store.on("selected", open);
   store.on("changed", (changed) => changed === clip && show());
-  zoom.addEventListener("input", draw);
+  zoom.addEventListener("input", () => {
+    const { from, to } = view();
+    zoomTo(zoom.value, (from + to) / 2);
+  });
+  scroller.addEventListener("scroll", oncePerFrame(draw));
   inner.addEventListener("click", (event) => {
     const box = inner.getBoundingClientRect();
     player.seek((seconds * (event.clientX - box.left)) / box.width);

@@ -53,6 +53,10 @@ export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export function clock(seconds) {
   const whole = Math.max(0, seconds);
   const minutes = Math.floor(whole / 60);
+  if (minutes >= 60) {
+    const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+    return `${hours}:${String(rest).padStart(2, "0")}:${String(Math.floor(whole % 60)).padStart(2, "0")}`;
+  }
   return `${minutes}:${(whole - 60 * minutes).toFixed(1).padStart(4, "0")}`;
 }
 

@@ -1,7 +1,9 @@
 // Files made in the browser: results as CSV and JSON, and the adapter from the service.
 
-import { request } from "./api.js";
+import { address, request } from "./api.js";
+import { asked } from "./classifier.js";
 import { el } from "./dom.js";
+import { bodyOf } from "./groups.js";
 import { store } from "./store.js";
 import { stretches } from "./timeline.js";
 
@@ -15,6 +17,7 @@ const COLUMNS = [
   "probability",
   "runner_up",
   "margin",
+  "warnings",
   "error",
 ];
 
@@ -31,9 +34,13 @@ export function save(name, blob) {
 function cell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);
+  if (Array.isArray(value)) return cell(value.join("; "));
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** A line of CSV. */
+export const csvLine = (values) => values.map(cell).join(",");
 
 const row = (clip) => ({ ...(clip.result ?? {}), file: clip.name, error: clip.error?.message ?? null });
 const finished = () => store.clips.filter((clip) => clip.state === "done" || clip.state === "failed");
@@ -41,7 +48,7 @@ const finished = () => store.clips.filter((clip) => clip.state === "done" || cli
 export function csv(clips) {
   const lines = clips.map((clip) => {
     const values = clip.state === "done" ? row(clip) : { file: clip.name, error: clip.error.message };
-    return COLUMNS.map((column) => cell(values[column])).join(",");
+    return csvLine(COLUMNS.map((column) => values[column]));
   });
   return [COLUMNS.join(","), ...lines, ""].join("\r\n");
 }
@@ -56,7 +63,7 @@ export function saveJson() {
     const windows = clip.result.timeline ?? [];
     return {
       ...row(clip),
-      events: stretches(windows, "label"),
+      events: clip.result.events ?? stretches(windows, "label"),
       events_zero_shot: stretches(windows, "zero_shot"),
     };
   });
@@ -68,6 +75,15 @@ export function saveJson() {
     calibration: store.report,
   };
   save("prism-results.json", new Blob([JSON.stringify(content, null, 1)], { type: "application/json" }));
+}
+
+/** The events of all recordings as a file that another program reads. */
+export async function saveEvents(form) {
+  const { body, headers } = bodyOf(store.done);
+  const path = address("/v1/events", { form, ...asked() });
+  const response = await request(path, { method: "POST", body, headers });
+  const name = decodeURIComponent(response.headers.get("Content-Disposition").split("''")[1]);
+  save(name, await response.blob());
 }
 
 /** Give the adapter of a site to the person; throws what the service says if it has none. */

@@ -36,7 +36,8 @@ export function tooLarge(file, limits, bytes) {
 /** The body of a request and its headers: ids of clips that were sent before, or their sound. */
 export function bodyOf(clips) {
   if (clips.every((clip) => clip.row)) {
-    const body = JSON.stringify({ rows: clips.map((clip) => clip.row) });
+    const names = clips.map((clip) => clip.name);
+    const body = JSON.stringify({ rows: clips.map((clip) => clip.row), names });
     return { body, headers: { "Content-Type": "application/json" } };
   }
   const body = new FormData();

@@ -8,10 +8,11 @@ import { labelText } from "./label_text.js";
  * Calibrate a site on clips that were labelled before; gives the service's result.
  *
  * The service still has their embeddings, so no sound is sent. `told({ text, done, total })` hears of
- * the progress; `signal` cancels it.
+ * the progress; `signal` cancels it; `options` are more parameters of the request.
  */
-export async function calibrate(clips, site, labels, told, signal) {
-  const path = address("/v1/calibrate", { site, labels: labelText(labels) });
+export async function calibrate(clips, site, { labels, background }, told, signal, options = {}) {
+  const words = { labels: labelText(labels), background: labelText(background) || " " };
+  const path = address("/v1/calibrate", { site, ...words, ...options });
   const onWait = () => told({ text: "The service is busy; waiting for a place …" });
   told({ text: "Asking for a calibration …" });
   const { body, headers } = bodyOf(clips);

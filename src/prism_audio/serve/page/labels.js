@@ -11,7 +11,7 @@ let typing = false;
 
 function describe() {
   const labels = parseLabels($("labels").value);
-  const own = store.typed === null && !typing;
+  const own = store.typed === null && store.typedBackground === null && !typing;
   $("labels-reset").hidden = own || !store.site?.labels.length;
   if (!labels.length)
     return say($("labels-state"), "Type at least one label; until then the site's own are used.");
@@ -28,30 +28,32 @@ function describe() {
 
 function show() {
   $("labels").value = labelText(store.labels);
+  $("background").value = labelText(store.background);
   describe();
 }
 
 export function startLabels() {
   const apply = debounce(() => {
     typing = false;
-    store.setLabels(parseLabels($("labels").value));
+    store.setLabels(parseLabels($("labels").value), parseLabels($("background").value));
     describe();
   }, REST);
-  $("labels").addEventListener("input", () => {
-    typing = true;
-    describe();
-    apply();
-  });
+  for (const field of [$("labels"), $("background")])
+    field.addEventListener("input", () => {
+      typing = true;
+      describe();
+      apply();
+    });
   $("labels-reset").addEventListener("click", () => {
     apply.stop();
     typing = false;
-    store.setLabels(null);
+    store.setLabels(null, null);
     show();
     $("labels").focus();
   });
   // Another site brings its own labels, unless others were typed.
   store.on("site", () => {
-    if (store.typed === null && !typing) show();
+    if (store.typed === null && store.typedBackground === null && !typing) show();
     else describe();
   });
   classifier.addEventListener("run", describe);

@@ -1,7 +1,7 @@
 // The list of recordings: one stop for the keyboard, arrows inside; it grows and changes in frames.
 
 import { tag } from "./colour.js";
-import { $, debounce, el, oncePerFrame, plural, sentence } from "./dom.js";
+import { $, clock, debounce, el, oncePerFrame, plural, sentence } from "./dom.js";
 import { store } from "./store.js";
 
 const A_FRAME = 120; // rows built or changed at a time, so that a thousand files do not freeze the page
@@ -28,18 +28,31 @@ function fill(item, clip) {
     cut ? el("span", { class: "clip-folder", text: clip.name.slice(0, cut) }) : null,
     clip.name.slice(cut),
   );
-  item.replaceChildren(name, said(clip));
+  item.replaceChildren(name, said(clip), ...warned(clip));
   item.classList.toggle("old", clip.state === "waiting" || clip.state === "sending");
   item.classList.toggle("weak", clip.weak);
   item.hidden = !matches(clip);
 }
 
+const warned = ({ state, result }) =>
+  state === "done" ? (result.warnings ?? []).map((text) => el("span", { class: "warning note", text: sentence(text) })) : [];
+
+/** What happens to a recording that has no labels yet. */
+function progress({ state, sent }) {
+  if (state !== "sending") return "waiting";
+  return sent > 0 && sent < 1 ? `sending, ${Math.round(100 * sent)} %` : "listening …";
+}
+
+/** A long recording in a line. */
+const heard = ({ events, seconds }) => `${plural(events.length, "event")} in ${clock(seconds)}`;
+
 function said(clip) {
   if (clip.state === "failed") return el("span", { class: "clip-error", text: sentence(clip.error.message) });
   if (!clip.result)
-    return el("span", { class: "muted note", text: clip.state === "sending" ? "listening …" : "waiting" });
-  const { zero_shot: before, label } = clip.result;
-  if (!clip.adapted) return el("span", { class: "said" }, tag(before));
+    return el("span", { class: "muted note", text: progress(clip) });
+  const { zero_shot: before, label, events } = clip.result;
+  if (events) return el("span", { class: "note muted", text: heard(clip.result) });
+  if (!clip.adapted) return el("span", { class: "said" }, tag(label));
   if (before === label) return el("span", { class: "said" }, tag(label));
   return el(
     "span",

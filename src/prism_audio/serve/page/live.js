@@ -1,9 +1,9 @@
 // The microphone, labelled as it is heard: now, and the last seconds on two tracks.
 
 import { openSocket } from "./api.js";
+import { asked } from "./classifier.js";
 import { colourLabels, tag } from "./colour.js";
 import { $, canvasOf, clock, el, oncePerFrame, say, sentence } from "./dom.js";
-import { labelText } from "./label_text.js";
 import { openMicrophone } from "./microphone.js";
 import { drawPeaks } from "./plot.js";
 import { peaks } from "./sound.js";
@@ -41,8 +41,7 @@ class Session {
     this.rate = this.microphone.rate;
     this.adapted = !["none", "zero-shot"].includes(store.site?.verdict);
     const question = {
-      site: store.site?.name,
-      labels: store.typed && labelText(store.typed),
+      ...asked(),
       rate: this.rate,
       format: "f32le",
       channels: 1,

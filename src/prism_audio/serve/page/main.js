@@ -2,15 +2,17 @@
 
 import { getJson } from "./api.js";
 import { startCalibrate } from "./calibrate.js";
+import { startCheck } from "./check.js";
 import { classifier } from "./classifier.js";
 import { colourLabels } from "./colour.js";
 import { startDetail } from "./detail.js";
 import { $, el, plural, say, sentence } from "./dom.js";
-import { saveCsv, saveJson } from "./download.js";
+import { saveCsv, saveEvents, saveJson } from "./download.js";
 import { startIntake } from "./intake.js";
 import { startLabels } from "./labels.js";
 import { startList } from "./list.js";
 import { startLive } from "./live.js";
+import { startSearch } from "./search.js";
 import { store } from "./store.js";
 import { startVersions } from "./versions.js";
 import { inWords } from "./words.js";
@@ -50,9 +52,19 @@ function showWork({ busy, done, total, waiting, stopped, error }) {
   say($("work-error"), trouble);
   $("work").hidden = !busy && (!left || error?.code === "bad_labels");
   $("work-bar").hidden = Boolean(trouble);
-  $("work-bar").value = total ? done / total : 0;
+  const one = busy && total === 1 ? store.clips.find((clip) => clip.state === "sending") : null;
+  // One file: how much of it was sent, then nobody knows how long the service takes.
+  if (one && (one.sent === 0 || one.sent === 1)) $("work-bar").removeAttribute("value");
+  else $("work-bar").value = one ? one.sent : total ? done / total : 0;
   $("work-cancel").textContent = busy ? "Cancel" : trouble ? "Try again" : "Go on";
-  say($("work-text"), trouble ? "" : progress(busy, done, total, waiting));
+  say($("work-text"), trouble ? "" : one && !waiting ? waitingFor(one) : progress(busy, done, total, waiting));
+}
+
+/** The state of a single file that takes long. */
+function waitingFor({ sent, since }) {
+  if (sent > 0 && sent < 1) return `Sending, ${Math.round(100 * sent)} %`;
+  const took = Math.round((performance.now() - since) / 1000);
+  return took > 2 ? `Listening for ${plural(took, "second")} …` : "Listening …";
 }
 
 function progress(busy, done, total, waiting) {
@@ -68,6 +80,8 @@ function start() {
   const count = startList(() => !classifier.state.busy);
   startCalibrate(loadSites);
   startVersions(loadSites);
+  startSearch();
+  const recheck = startCheck();
 
   store.on("site", showSite);
   store.on("added removed", showSections);
@@ -82,6 +96,7 @@ function start() {
     showWork(detail);
     if (detail.busy) return;
     count();
+    recheck();
     if (!store.selected && store.clips.length && store.clips.every((clip) => clip.state === "failed"))
       store.select(store.clips[0]);
   });
@@ -102,14 +117,21 @@ function start() {
   });
   $("save-csv").addEventListener("click", saveCsv);
   $("save-json").addEventListener("click", saveJson);
+  $("save-events").addEventListener("click", () =>
+    saveEvents($("events-form").value).catch((error) => say($("banner"), sentence(error.message))),
+  );
+  setInterval(() => classifier.state.busy && showWork(classifier.state), 1000);
 }
+
+const span = (seconds) =>
+  seconds < 7200 ? plural(Math.round(seconds / 60), "minute") : plural(Math.round(seconds / 3600), "hour");
 
 async function connect() {
   try {
     await loadSites();
     Object.assign(store.limits, await getJson("/v1/limits"));
     $("formats").textContent =
-      `WAV, FLAC, MP3, Ogg and more, up to ${plural(Math.round(store.limits.seconds / 60), "minute")} each`;
+      `WAV, FLAC, MP3, Ogg and more, up to ${span(store.limits.seconds)} each`;
     say($("banner"), "");
   } catch (error) {
     const again = el("button", { type: "button", text: "Try again", onclick: connect });

@@ -2,13 +2,13 @@
 
 import { clock, el, say } from "./dom.js";
 
-/** Calls `moved(seconds)` while it plays. */
+/** Calls `moved(seconds)` while it plays; `slider` is what its slider is called. */
 export class Player {
   #audio = new Audio();
   #frame = 0;
   #url = null;
 
-  constructor(moved) {
+  constructor(moved, slider = "Position") {
     this.moved = moved;
     this.button = el("button", { type: "button", class: "play", onclick: () => this.toggle() });
     this.slider = el("input", {
@@ -17,7 +17,7 @@ export class Player {
       max: 1,
       step: 0.01,
       value: 0,
-      "aria-label": "Position",
+      "aria-label": slider,
     });
     this.time = el("span", { class: "time note" });
     this.trouble = el("p", { class: "muted note", role: "status", hidden: true });

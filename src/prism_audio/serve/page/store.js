@@ -15,6 +15,7 @@ class Clip {
   forget() {
     this.state = "waiting";
     this.error = null;
+    this.sent = 0; // how much of a large file has reached the service, 0 to 1
   }
 
   /** Did the correction give it another label than zero-shot? Doubt alone is no change. */
@@ -44,6 +45,7 @@ class Store extends EventTarget {
   defaultSite = null;
   site = null;
   typed = null; // labels that replace those of the site
+  typedBackground = null; // background words that do
   report = null;
 
   tell(name, detail = null) {
@@ -70,10 +72,15 @@ class Store extends EventTarget {
     if (gone.has(this.selected)) this.select(this.clips[Math.min(place, this.clips.length - 1)] ?? null);
   }
 
-  /** The order of the list: "given", or "doubt": the smallest margin first. */
+  /** The order of the list: "given"; "doubt", the smallest margin first; "near", as a search found. */
   sort(order) {
-    const margin = (clip) => clip.result?.margin ?? Infinity;
-    this.clips.sort((a, b) => (order === "doubt" ? margin(a) - margin(b) : 0) || a.id - b.id);
+    const place = {
+      given: () => 0,
+      doubt: (clip) => clip.result?.margin ?? Infinity,
+      near: (clip) => clip.near ?? Infinity,
+    }[order];
+    // Two that nothing is known of are Infinity both, and their difference is no number.
+    this.clips.sort((a, b) => place(a) - place(b) || a.id - b.id);
   }
 
   select(clip) {
@@ -91,19 +98,25 @@ class Store extends EventTarget {
   setSites(sites, name) {
     this.sites = sites;
     this.site = sites.find((site) => site.name === name) ?? sites[0] ?? null;
-    this.typed = this.#notOwn(this.typed);
+    this.typed = this.#notOwn(this.typed, this.site?.labels);
+    this.typedBackground = this.#notOwn(this.typedBackground, this.site?.background);
     this.tell("site", this.site);
   }
 
-  /** Labels typed by hand; null or the site's own: those of the site. */
-  setLabels(labels) {
-    const before = JSON.stringify(this.labels);
-    this.typed = this.#notOwn(labels);
-    if (JSON.stringify(this.labels) !== before) this.tell("labels", this.labels);
+  /** Labels and background words typed by hand; null, or the site's own: those of the site. */
+  setLabels(labels, background) {
+    const before = JSON.stringify([this.labels, this.background]);
+    this.typed = this.#notOwn(labels?.length ? labels : null, this.site?.labels);
+    this.typedBackground = this.#notOwn(background, this.site?.background);
+    if (JSON.stringify([this.labels, this.background]) !== before) this.tell("labels", this.labels);
   }
 
-  #notOwn(labels) {
-    return labels?.length && JSON.stringify(labels) !== JSON.stringify(this.site?.labels) ? labels : null;
+  #notOwn(words, own) {
+    return words && JSON.stringify(words) !== JSON.stringify(own) ? words : null;
+  }
+
+  get background() {
+    return this.typedBackground ?? this.site?.background ?? [];
   }
 
   get labels() {

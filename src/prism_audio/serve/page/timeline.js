@@ -7,6 +7,7 @@ const TRACKS = [
   ["zero_shot", "Zero-shot"],
   ["label", "Adapted"],
 ];
+const CLOSE = 600; // seconds in view, up to which single windows can be seen
 const SCORES = { zero_shot: "zero_shot_score", label: "score" };
 
 /**
@@ -35,36 +36,56 @@ export function stretches(windows, key) {
 /** Two tracks from second `from` to second `to`; without a correction one. */
 export function tracks(windows, from, to, adapted) {
   const shown = adapted ? TRACKS : TRACKS.slice(0, 1);
-  return shown.map(([key, title]) => {
-    const parts = stretches(windows, key);
-    const track = el("div", { class: "track", role: "img", "aria-label": `${title}: ${spoken(parts)}` });
-    for (const part of parts) {
-      if (part.end <= from || part.start >= to) continue;
-      const start = Math.max(part.start, from);
-      const width = (Math.min(part.end, to) - start) / (to - from);
-      const piece = tint(
-        el("span", {
-          class: "piece",
-          text: part.label,
-          "aria-hidden": "true",
-          title: `${part.label}, ${clock(part.start)} to ${clock(part.end)}`,
-        }),
-        part.label,
-      );
-      piece.style.left = `${(100 * (start - from)) / (to - from)}%`;
-      piece.style.width = `${100 * width}%`;
-      track.append(piece);
-    }
-    return el(
-      "div",
-      { class: "lane" },
-      el("span", { class: "lane-name", text: title, "aria-hidden": "true" }),
-      track,
+  return shown.map(([key, title]) => lane(title, stretches(windows, key), { from, to }));
+}
+
+/**
+ * The lanes of a recording, of which the part in `view` is drawn: events where it is long, and its
+ * windows where they are wide enough to be seen.
+ */
+export function lanes(result, seconds, view, adapted) {
+  const room = { from: 0, to: seconds };
+  const shown = result.events ? [lane("Events", result.events, room, view, "event")] : [];
+  if (view.to - view.from > CLOSE)
+    return [...shown, el("p", { class: "note muted lane-note", text: "Zoom in to see every window." })];
+  const margin = { from: view.from - CLOSE, to: view.to + CLOSE };
+  const near = (result.timeline ?? []).filter(({ start, end }) => end > margin.from && start < margin.to);
+  for (const [key, title] of adapted ? TRACKS : TRACKS.slice(0, 1))
+    shown.push(lane(title, stretches(near, key), room, view));
+  return shown;
+}
+
+/** A track of parts; those in `view` are drawn, placed between `room.from` and `room.to`. */
+function lane(title, parts, room, view = room, extra = "") {
+  const label = `${title}: ${spoken(parts)}`;
+  const track = el("div", { class: "track", role: "img", "aria-label": label });
+  for (const part of parts) {
+    if (part.end <= view.from || part.start >= view.to) continue;
+    const start = Math.max(part.start, room.from);
+    const width = (Math.min(part.end, room.to) - start) / (room.to - room.from);
+    const piece = tint(
+      el("span", {
+        class: `piece ${extra}`,
+        text: part.label,
+        "aria-hidden": "true",
+        title: `${part.label}, ${clock(part.start)} to ${clock(part.end)}`,
+      }),
+      part.label,
     );
-  });
+    piece.style.left = `${(100 * (start - room.from)) / (room.to - room.from)}%`;
+    piece.style.width = `${100 * width}%`;
+    track.append(piece);
+  }
+  return el(
+    "div",
+    { class: "lane" },
+    el("span", { class: "lane-name", text: title, "aria-hidden": "true" }),
+    track,
+  );
 }
 
 function spoken(parts) {
+  if (!parts.length) return "nothing";
   const few = parts
     .slice(0, 12)
     .map((part) => `${part.label} from ${clock(part.start)} to ${clock(part.end)}`);
@@ -98,12 +119,26 @@ export function stretchTable(windows, adapted) {
   );
 }
 
-/** Marks of time along the bottom, about eight where `shown` seconds fill the width. */
-export function ruler(seconds, shown = seconds) {
+/** The events of a long recording as a table; `go(event)` shows one. */
+export function eventTable(events, go) {
+  const rows = events.slice(0, 1000).map((event) => {
+    const begin = el("button", { type: "button", class: "quiet", text: clock(event.start) });
+    begin.addEventListener("click", () => go(event));
+    const sure = event.confidence === null ? "" : event.confidence.toFixed(2);
+    const cells = [clock(event.end), event.label, event.score.toFixed(2), sure];
+    return el("tr", {}, el("td", {}, begin), ...cells.map((text) => el("td", { text })));
+  });
+  const head = ["from", "to", "label", "score", "confidence"].map((text) => el("th", { scope: "col", text }));
+  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
+}
+
+/** Marks of time along the bottom, about eight in `view`. */
+export function ruler(seconds, view = { from: 0, to: seconds }) {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
-  const step = steps.find((size) => shown / size <= 8) ?? 3600;
+  const step = steps.find((size) => (view.to - view.from) / size <= 8) ?? 3600;
   const line = el("div", { class: "ruler", "aria-hidden": "true" });
-  for (let at = 0; at <= seconds - 0.4 * step; at += step) {
+  const first = step * Math.max(0, Math.floor(view.from / step) - 1);
+  for (let at = first; at <= Math.min(seconds - 0.4 * step, view.to); at += step) {
     const text = step < 1 ? at.toFixed(1) : at < 60 ? `${Math.round(at)} s` : clock(at).replace(/\.0$/, "");
     const mark = el("span", { text });
     mark.style.left = `${(100 * at) / seconds}%`;
