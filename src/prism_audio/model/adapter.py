@@ -196,6 +196,9 @@ class Adapter:
             facts = Facts.from_dict(fields.pop("facts"))
             if facts.classes is not None and not facts.classes.fits(len(labels)):
                 raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
+            for name in ("label_thresholds", "label_onsets"):
+                if len(getattr(facts, name)) not in (0, len(labels)):
+                    raise AdapterError(f"facts.{name} does not tell of {len(labels)} classes")
             if facts.surroundings is not None and not facts.surroundings.fits(*prototypes.shape):
                 raise AdapterError("facts.surroundings does not fit the classes")
             return cls(W, prototypes, labels, **fields, facts=facts)
