@@ -8,8 +8,10 @@ A scene is 30 minutes of one place with events of ten classes drawn from ESC-50 
 the backgrounds themselves may hold (wind, rain, engines, birds) are left out.
 
 Prints event-based F1 (collar 500 ms, offset 50 %) and segment-based F1 (1 s) for labels of windows
-merged into events (zero-shot) and for ``detect_events``, and false events an hour where nothing
-happens. Embeddings are kept in FOLDER; ``--wav`` also writes the sound and its truth, for listening.
+merged into events, zero-shot and calibrated, and for events against the background, in files
+(``detect_events``) and in streams (``LiveEvents``); and false events an hour where nothing happens.
+Embeddings and results are kept in FOLDER, so places can be run one after another; ``--wav`` also
+writes the sound and its truth, for listening.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import soundfile
@@ -31,10 +33,13 @@ from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
 from prism_audio.encoders.registry import load_encoder
 from prism_audio.evaluation.event_scores import count_events, count_segments, total
 from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.calibration import calibrate_place
 from prism_audio.labelling.classify import classify
-from prism_audio.labelling.events import detect_events, merge_windows
+from prism_audio.labelling.events import LabelledWindow, detect_events, merge_windows
 from prism_audio.labelling.formats import FORMATS, Recording, TimedLabel
+from prism_audio.labelling.live_events import LiveEvents
 from prism_audio.model.adapter import Adapter
+from prism_audio.model.vocabulary import Vocabulary
 
 MINUTES, CLASSES = 30, 10
 DENSITIES, LEVELS = (4, 20, 120), (6, 0)
@@ -84,8 +89,9 @@ def main() -> None:
         {folder.name: audio_files(folder) for folder in sorted(given.backgrounds.iterdir())},
         encoder.rate,
     )
-    results: dict[tuple[str, int, int], list[tuple[float, float, float]]] = {}
     prompts = PromptSet.load("paper")
+    kept = given.out / "scenes.json"
+    results: dict[str, dict[str, Scores]] = json.loads(kept.read_text()) if kept.exists() else {}
     for place in given.places or clips.backgrounds:
         for seed in range(given.seeds):
             for density, snr in ((0, 0), *((d, s) for d in DENSITIES for s in LEVELS)):
@@ -96,26 +102,41 @@ def main() -> None:
                 if given.wav:
                     write_sound(given.out, name, scene, encoder.rate)
                 T = prototypes(encoder, scene.labels, prompts)
-                adapter = Adapter.zero_shot(T, tuple(scene.labels))
-                E = timeline.embeddings
-                batch = Batch(E, [name] * len(E), timeline.start, timeline.end, "window")
-                rows = classify(batch, adapter)
-                for way, events in (
-                    ("merged labels", merge_windows(rows)),
-                    ("detected", detect_events(batch, adapter)),
-                ):
-                    counts = [
-                        total(count(scene.truth, events).values())
-                        for count in (count_events, count_segments)
-                    ]
-                    hourly = len(events) * 60 / MINUTES
-                    results.setdefault((way, density, snr), []).append(
-                        (*(float(np.nan_to_num(count.f1)) for count in counts), hourly)
-                    )
-    print_table(results)
-    (given.out / "scenes.json").write_text(
-        json.dumps([[*key, *np.mean(values, axis=0)] for key, values in results.items()])
-    )
+                results[name] = {
+                    way: scores(scene.truth, events)
+                    for way, events in ways(name, timeline, T, scene.labels, encoder.window)
+                }
+        kept.write_text(json.dumps(results))
+    for line in table_lines(results):
+        print(line)
+
+
+# Event F1, segment F1, and events an hour.
+Scores = list[float]
+
+
+def ways(
+    name: str, timeline: Timeline, T: np.ndarray, labels: list[str], own: float
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Every way to find events, and its events."""
+    E = timeline.embeddings
+    batch = Batch(E, [name] * len(E), timeline.start, timeline.end, "window")
+    plain = Adapter.zero_shot(T, tuple(labels))
+    yield "zero-shot, merged", merge_windows(classify(batch, plain))
+    site = calibrate_place(batch, Vocabulary(tuple(labels), T))
+    yield "calibrated, merged", merge_windows(classify(batch, site))
+    yield "file", detect_events(batch, plain)
+    hop = float(np.median(np.diff(timeline.start)))
+    live, changes = LiveEvents(plain, hop, own, own, confirm=2), []
+    for start, end, row in zip(timeline.start, timeline.end, E, strict=True):
+        changes += live.add(LabelledWindow(float(start), float(end), None, 0.0), row)
+    yield "stream", [event for kind, event in changes + live.close() if kind == "end"]
+
+
+def scores(truth: Sequence[TimedLabel], events: Sequence[Any]) -> Scores:
+    """Event F1, segment F1 and events an hour."""
+    f1 = [total(count(truth, events).values()).f1 for count in (count_events, count_segments)]
+    return [*(float(np.nan_to_num(value)) for value in f1), len(events) * 60 / MINUTES]
 
 
 def embedded(
@@ -196,31 +217,26 @@ def write_sound(out: Path, name: str, scene: Scene, rate: int) -> None:
     (out / f"{name}{labels.suffix}").write_text(labels.write(scene.truth, [recording]))
 
 
-def print_table(results: dict[tuple[str, int, int], list[tuple[float, float, float]]]) -> None:
-    for line in table_lines(results):
-        print(line)
-
-
-def table_lines(
-    results: dict[tuple[str, int, int], list[tuple[float, float, float]]],
-) -> Iterator[str]:
-    ways = list(dict.fromkeys(way for way, _, _ in results))
-    yield (
-        "| events an hour, SNR | "
-        + " | ".join(f"{way}: event F1, segment F1" for way in ways)
-        + " |"
-    )
-    yield "|---|" + "---|" * len(ways)
-    settings = sorted({(d, s) for _, d, s in results if d})
-    for density, snr in settings:
-        cells = [np.mean(results[way, density, snr], axis=0) for way in ways]
-        told = " | ".join(f"{c[0]:.2f}, {c[1]:.2f}" for c in cells)
-        yield f"| {density}, {snr} dB | {told} |"
-    means = [
-        np.mean([np.mean(results[way, *key], axis=0) for key in settings], axis=0) for way in ways
-    ]
-    yield "| mean | " + " | ".join(f"{m[0]:.2f}, {m[1]:.2f}" for m in means) + " |"
-    hourly = [np.mean([rate for _, _, rate in results[way, 0, 0]]) for way in ways]
+def table_lines(results: dict[str, dict[str, Scores]]) -> Iterator[str]:
+    """A Markdown table: means over places and seeds."""
+    cells: dict[tuple[int, int, str], list[Scores]] = {}
+    for name, by_way in results.items():
+        density, snr = name.split("_")[-3:-1]
+        for way, values in by_way.items():
+            key = (int(density), int(snr.removesuffix("dB")), way)
+            cells.setdefault(key, []).append(values)
+    names = list(dict.fromkeys(way for _, _, way in cells))
+    settings = sorted({(density, snr) for density, snr, _ in cells if density})
+    yield f"| events an hour, SNR | {' | '.join(names)} |"
+    yield "|---|" + "---|" * len(names)
+    rows = {
+        f"{density}, {snr} dB": [np.mean(cells[density, snr, way], axis=0) for way in names]
+        for density, snr in settings
+    }
+    rows["mean"] = [np.mean(column, axis=0) for column in zip(*rows.values(), strict=True)]
+    for row, values in rows.items():
+        yield f"| {row} | " + " | ".join(f"{v[0]:.2f}, {v[1]:.2f}" for v in values) + " |"
+    hourly = [np.mean([values[2] for values in cells[0, 0, way]]) for way in names]
     yield "| false events an hour, none there | " + " | ".join(f"{h:.1f}" for h in hourly) + " |"
 
 

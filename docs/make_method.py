@@ -30,6 +30,8 @@ MODULES = (
     "compose",
     "repeats",
     "guard",
+    "labelled",
+    "logistic",
     "confidence",
     "overlap",
     "released",

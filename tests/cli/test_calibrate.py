@@ -228,3 +228,61 @@ def test_recordings_are_no_chunks(
 ) -> None:
     call = ("calibrate", sounds, "-l", LABELS, *BANDS, "-o", tmp_path / "a.safetensors")
     assert "embed them first" in refused(*call, "--chunk-rows", 10)
+
+
+def write_sheet(path: Path, rows: list[tuple[str, str]]) -> Path:
+    path.write_text("file,start,end,label\n" + "".join(f"{f},,,{name}\n" for f, name in rows))
+    return path
+
+
+def test_labelled_clips_go_into_the_adapter_and_its_card(
+    prism: Prism, sounds: Path, arrays: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """From recordings by their names, from a store in memory and in chunks: the same adapter."""
+    store = arrays[0]
+    files = Store.open(store).paths
+    guess = Adapter.zero_shot(arrays[2]).predict(arrays[1])
+    names = read_labels(LABELS)
+    lines = [(Path(f).name, names[c]) for f, c in zip(files, guess, strict=True)]
+    sheet = write_sheet(
+        tmp_path / "sheet.csv", [*lines[:9], (lines[9][0], "other"), (lines[10][0], "")]
+    )
+    made = []
+    for number, options in enumerate(
+        ((sounds, *BANDS), (store,), (store, "--chunk-rows", "7")),
+    ):
+        out = tmp_path / f"{number}.safetensors"
+        call = ("calibrate", *options, "-l", LABELS, "--labelled", sheet, "-o", out)
+        done = prism(*call)
+        assert done.returncode == 0, done.stderr
+        assert "9 labels of" in " ".join(done.stdout.split())
+        made.append(Adapter.load(out))
+    for adapter in made:
+        assert adapter.facts.numbers["labels"] == 9
+        # Three tones, each again and again: the guard uses neither clips nor labels, and says so.
+        assert adapter.facts.labels == 0
+        np.testing.assert_allclose(adapter.W, made[0].W, atol=1e-6)
+
+
+def test_a_sheet_that_does_not_fit_is_refused_before_a_recording_is_heard(
+    refused: Callable[..., str], sounds: Path, tmp_path: Path
+) -> None:
+    sheet = write_sheet(tmp_path / "sheet.csv", [("a.wav", "cow")])
+    empty = write_sheet(tmp_path / "empty.csv", [("a.wav", "")])
+    other = write_sheet(tmp_path / "other.csv", [("absent.wav", "tone 2")])
+    call = (
+        "calibrate",
+        sounds,
+        "-l",
+        LABELS,
+        *BANDS,
+        "-o",
+        tmp_path / "x.safetensors",
+        "--labelled",
+    )
+    assert "'cow', which is not one of the labels" in refused(*call, sheet)
+    assert "has no label yet" in refused(*call, empty)
+    assert "absent.wav, which is not among the recordings" in refused(*call, other)
+    assert "No such file" in refused(*call, tmp_path / "none.csv")
+    assert "used by the preset 'default'" in refused(*call, other, "--preset", "paper")
+    assert not (tmp_path / "x.safetensors").exists()

@@ -16,7 +16,7 @@ from tests.cli.conftest import Prism, left_over
 from tests.helpers.bands import LABELS, BandEncoder, tone, write
 
 COLUMNS = ["file", "start", "end", "zero_shot", "zero_shot_score"]
-COLUMNS += ["label", "score", "runner_up", "margin", "probability"]
+COLUMNS += ["label", "score", "runner_up", "margin", "probability", "time", "best", "conviction"]
 BANDS = ("--encoder", "bands")
 
 
@@ -62,7 +62,10 @@ def test_every_kind_of_file_holds_the_same(prism: Prism, sounds: Path, tmp_path:
     rows = told[0]["rows"]
     assert json.loads(outs[1].read_text()) == rows
     assert parquet.read_table(outs[2]).to_pylist() == rows
-    assert [{name: str(value) for name, value in row.items()} for row in rows] == rows_of(outs[0])
+    told_as_text = [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in rows
+    ]
+    assert told_as_text == rows_of(outs[0])
     assert told[0]["summary"]["before"] == {"tone 2": 8, "tone 7": 8, "tone 12": 8}
     assert told[0]["failures"] == []
 
@@ -226,7 +229,7 @@ def test_a_full_disk_for_one_output_does_not_lose_the_other(
     prism: Prism, sounds: Path, tmp_path: Path
 ) -> None:
     adapter, rows = tmp_path / "site.safetensors", tmp_path / "rows.csv"
-    call = ("classify", sounds, "-l", LABELS, *BANDS, "--preset", "paper")
+    call = ("classify", sounds, "-l", LABELS, *BANDS, "--preset", "paper", "--place", "x" * 9000)
     assert prism(*call, "-o", rows, "--save-adapter", adapter).returncode == 0
     most = rows.stat().st_size + 500
     assert adapter.stat().st_size > most
@@ -304,3 +307,46 @@ def test_store_and_arrays_give_the_labels_of_the_recordings(
     assert array["rows"][3]["file"] == "array.npy[3]"
     assert array["rows"][3]["start"] is None
     assert "--windows" in prism("classify", store, "-a", site, "--timeline").stderr
+
+
+def test_days_of_sound(prism: Prism, tmp_path: Path) -> None:
+    """Recordings of two days, named by their time: times in rows, a calendar and its counts."""
+    pytest.importorskip("matplotlib")
+    for day, hour, band in ((30, 6, 2), (30, 6, 12), (31, 6, 2), (31, 22, 7)):
+        for minute in range(5):
+            name = f"SITE_202401{day}_{hour:02d}{minute:02d}00.wav"
+            write(tmp_path / "in" / name, tone(band, 1.2, 60 * hour + minute + band))
+    out, calendar = tmp_path / "out.csv", tmp_path / "calendar.svg"
+    done = prism(
+        "classify", tmp_path / "in", "-l", LABELS, *BANDS, "--no-adapt", "-o", out,
+        "--calendar", calendar,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(out)
+    assert rows[0]["time"] == "2024-01-30T06:00:00.000"
+    assert "<svg" in calendar.read_text()
+    counts = {
+        (row["day"], row["hour"], row["label"]): int(row["count"])
+        for row in rows_of(calendar.with_suffix(".csv"))
+    }
+    assert sum(counts.values()) == sum(row["label"] != "unknown" for row in rows)
+    assert counts["2024-01-31", "22", "tone 7"] == 5
+    write(tmp_path / "nameless" / "x.wav", tone(2, 1.2, 0))
+    done = prism("classify", tmp_path / "nameless", "-l", LABELS, *BANDS, "--calendar", calendar)
+    assert done.returncode == 2
+    assert "tells when it began" in done.stderr
+
+
+def test_another_place_is_told(prism: Prism, site: Path, sounds: Path, tmp_path: Path) -> None:
+    assert "do not sound like" not in prism("classify", sounds, "-a", site).stderr
+    rng = np.random.default_rng(0)
+    for number in range(24):
+        write(tmp_path / "hiss" / f"{number}.wav", np.diff(rng.standard_normal(9000)) / 8)
+    assert "do not sound like" in prism("classify", tmp_path / "hiss", "-a", site).stderr
+
+
+def test_a_doubtful_list_of_labels_is_told(prism: Prism, sounds: Path) -> None:
+    done = prism("classify", sounds, "-l", "tone 2; tone 7", *BANDS, "--no-adapt")
+    assert done.returncode == 0
+    assert "put commas between labels" in done.stderr
+    assert "only label" in done.stderr

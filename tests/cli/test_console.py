@@ -80,6 +80,18 @@ def test_signals_end_a_block_in_order(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_shortened_names_stay_distinct() -> None:
+    from prism_audio.cli.text_tables import _cut_apart
+
+    same_ends = [f"{'a' * 30}_{number}_{'z' * 30}.wav" for number in range(5)]
+    same_begin = [f"{'a' * 60}_{number}.wav" for number in range(5)]
+    for names in (same_ends, same_begin):
+        cut = _cut_apart(names, 24)
+        assert len(set(cut)) == 5
+        assert all(len(name) <= 24 for name in cut)
+    assert _cut_apart(["a.wav", "b.wav"], 24) == ["a.wav", "b.wav"]
+
+
 @pytest.mark.parametrize(
     ("number", "code", "word"),
     [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")],

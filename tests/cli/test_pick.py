@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from prism_audio.model.adapter import Adapter
 from tests.cli.conftest import Prism
 from tests.helpers.bands import LABELS, RATE, recordings
 
@@ -93,6 +94,25 @@ def test_pick_label_check(prism: Prism, place: tuple[Path, Path], tmp_path: Path
     shown = prism("check", "-a", place[1], "--labels", out / "sheet.csv", "--precision", 0.9).stdout
     assert "25 labels, 60 clips at this place" in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_labels_go_into_a_calibration(
+    prism: Prism, place: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out, better = tmp_path / "todo", tmp_path / "better.safetensors"
+    pick(prism, place, out, "-n", 30)
+    fill_in(out, sheet(out))
+    call = ("calibrate", place[0], "-l", LABELS, "-o", better, "--json")
+    done = prism(*call, "--labelled", out / "sheet.csv")
+    assert done.returncode == 0, done.stderr
+    assert Adapter.load(better).facts.numbers["labels"] == 30
+    before, after = (
+        check(prism, (place[0], site), out / "sheet.csv")["accuracy"]["adapted"]["value"]
+        for site in (place[1], better)
+    )
+    assert after >= before
+    told = prism("check", "-a", better, "--labels", out / "sheet.csv").stderr
+    assert ("has learnt from 30 labels" in told) == bool(Adapter.load(better).facts.labels)
 
 
 def test_labels_are_kept_and_a_larger_pick_goes_on(
@@ -215,3 +235,22 @@ def test_sheets_that_cannot_be_used(
     assert done.returncode == 2
     assert message in done.stderr
     assert "no pick.json" in prism("check", "-a", place[1], "--labels", labels).stderr
+
+
+def test_pick_label_calibrate(prism: Prism, place: tuple[Path, Path], tmp_path: Path) -> None:
+    """The sheet of a pick goes into the next calibration, which says so where it is checked."""
+    out, better = tmp_path / "todo", tmp_path / "better.safetensors"
+    pick(prism, place, out, "-n", 25)
+    fill_in(out, sheet(out))
+    labels = out / "sheet.csv"
+    done = prism("calibrate", place[0], "-l", LABELS, "--labelled", labels, "-o", better, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["numbers"]["labels"] == 25
+    right = []
+    for adapter in (place[1], better):
+        rows = json.loads(prism("classify", place[0], "-a", adapter, "--json").stdout)["rows"]
+        right.append(np.mean([row["label"] == TRUE[Path(row["file"]).name[:2]] for row in rows]))
+    assert right[1] >= right[0]
+    checked = prism("check", "-a", better, "--labels", labels)
+    assert checked.returncode == 0
+    assert "was calibrated with 25 labels" in " ".join(checked.stderr.split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,33 @@ def test_silence_all_the_time_has_no_events() -> None:
     adapter = Adapter.zero_shot(np.eye(C, D, dtype=np.float32), LABELS)
     batch = Batch(np.zeros((N, D), np.float32), ["a.wav"] * N, start, start + WINDOW, "window")
     assert detect_events(batch, adapter) == []
+
+
+def test_labels_that_overlap_are_all_found() -> None:
+    truth = [(100, 10, 0), (400, 10, 2), (404, 10, 1), (800, 10, 3)]
+    batch, adapter = recording(np.random.default_rng(7), 1200, truth)
+    single = [event.label for event in detect_events(batch, adapter)]
+    several = [event.label for event in detect_events(batch, adapter, multi=True)]
+    assert sorted(several) == sorted(LABELS[label] for _, _, label in truth)
+    assert len(single) == 3
+
+
+def test_a_label_like_another_is_no_second_event() -> None:
+    """A sound raises the scores of similar labels; what the stronger one accounts for is taken away."""
+    batch, adapter = recording(np.random.default_rng(8), 1200, [(200, 8, 0), (600, 8, 2)])
+    like = adapter.prototypes[0] + 0.5 * np.linalg.qr(np.ones((D, 1)))[0][:, 0]
+    T = np.vstack([adapter.prototypes, like / np.linalg.norm(like)]).astype(np.float32)
+    both = Adapter.zero_shot(T, (*LABELS, "wolf"))
+    rows = detection.smooth(batch.embeddings, HOP)
+    background = detection.learn_background(rows, T)
+    z = background.strengths(rows)
+    assert len(detection.detect_each(z, C + 1, 6.0)) == 3
+    assert [event.label for event in detect_events(batch, both, multi=True)] == ["dog", "drill"]
+
+
+def test_onsets_of_labels_are_obeyed() -> None:
+    batch, adapter = recording(np.random.default_rng(9), 1200, [(200, 8, 0), (600, 8, 2)])
+    first, second = detect_events(batch, adapter)
+    assert first.strength is not None
+    facts = replace(adapter.facts, label_onsets=(first.strength + 1, None, None, None))
+    assert detect_events(batch, replace(adapter, facts=facts))[0].label == second.label

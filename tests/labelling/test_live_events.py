@@ -127,4 +127,21 @@ def test_memory_is_bounded() -> None:
     events = live(adapter)
     hear(events, batch)
     assert len(events._past) == round(1800 / HOP)
-    assert len(events._track._rise) <= 60 / HOP
+    assert len(events._tracks[0]._rise) <= 60 / HOP
+
+
+def test_labels_that_overlap_are_all_found() -> None:
+    truth = [(300, 10, 0), (600, 12, 2), (604, 12, 1), (900, 10, 3)]
+    batch, adapter = recording(np.random.default_rng(9), 1200, truth)
+    several = LiveEvents(adapter, HOP, WINDOW, WINDOW, multi=True)
+    told = hear(several, batch)
+    assert sorted(e.label for e in ended(told)) == sorted(LABELS[label] for _, _, label in truth)
+    single = [event.label for event in ended(hear(live(adapter), batch))]
+    assert len(single) == 3
+
+
+def test_onsets_of_labels_are_obeyed() -> None:
+    batch, adapter = recording(np.random.default_rng(0), 1200, TRUTH)
+    facts = replace(adapter.facts, label_onsets=(None, 100.0, None, None))
+    labels = [event.label for event in ended(hear(live(replace(adapter, facts=facts)), batch))]
+    assert labels == [LABELS[label] for _, _, label in TRUTH if label != 1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism_audio.errors import InputError
-from prism_audio.labelling.sheet import SheetRow, label_rows, read_sheet
+from prism_audio.labelling.sheet import SheetRow, classes_of_rows, read_sheet
 
 NAMES = ("dog bark", "siren")
 
@@ -58,7 +58,7 @@ def rows_of(*lines, files=("in/a.wav", "in/b.wav"), start=None, end=None):
     start, end = (
         k if g is None else np.array(g, float) for k, g in zip(known, (start, end), strict=True)
     )
-    return label_rows([SheetRow(*line) for line in lines], NAMES, files, start, end).tolist()
+    return classes_of_rows([SheetRow(*line) for line in lines], NAMES, files, start, end).tolist()
 
 
 def test_finds_recordings_by_path_or_by_name():

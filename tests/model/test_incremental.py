@@ -207,3 +207,25 @@ def test_fit_starts_anew():
     model = PRISM().partial_fit(E, prototypes=T).fit(E[:50], prototypes=T)
     model.partial_fit(E[50:], prototypes=T)
     assert model.adapter_.facts.N == 50
+
+
+def test_labels_come_in_with_their_rows():
+    E, T, truth = problem(300, 24, 4, noise=1.2)
+    names = list("abcd")
+    y = np.where(np.arange(300) % 5 == 0, truth, -1)
+    whole = PRISM().fit(E, y, prototypes=T, labels=names)
+    grown = PRISM().partial_fit(E[:100], y[:100], prototypes=T, labels=names)
+    grown.partial_fit(E[100:200], ["" if c < 0 else names[c] for c in y[100:200]])
+    grown.partial_fit(E[200:], y[200:])
+    np.testing.assert_array_equal(grown.adapter_.W, whole.adapter_.W)
+    assert grown.adapter_.facts.labels == 60
+
+
+def test_a_full_reservoir_keeps_labelled_rows():
+    rows, y = np.arange(2000.0)[:, None], np.full(2000, -1)
+    y[:50] = 1
+    held = Reservoir(capacity=100)
+    for part in np.split(np.arange(2000), 20):
+        held.add(rows[part], y[part])
+    assert len(held.rows) == len(held.y) == 100
+    np.testing.assert_array_equal(held.rows[held.y == 1, 0], np.arange(50.0))

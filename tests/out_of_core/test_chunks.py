@@ -120,3 +120,12 @@ def test_marked_rows_are_those_of_an_array():
     np.testing.assert_allclose(pick(source, 1000), E[marks])
     half = np.arange(int(marks.sum())) % 2 == 0
     np.testing.assert_allclose(pick(source.only(half), 1000), E[marks][half])
+
+
+def test_labels_in_chunks_are_labels_in_memory():
+    E, T, truth = problem(700, 48, 6, rank=8)
+    E = with_silence(E)
+    y = np.where(np.arange(700) % 9 == 0, truth, -1)
+    a, b = (PRISM().fit(X, y, prototypes=T) for X in (E, open_chunks(E, 70)))
+    np.testing.assert_allclose(a.adapter_.W, b.adapter_.W, atol=1e-6)
+    assert a.adapter_.facts.labels == b.adapter_.facts.labels > 70

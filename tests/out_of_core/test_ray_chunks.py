@@ -59,6 +59,14 @@ def test_the_cluster_gives_what_one_process_gives(preset, rows):
         np.testing.assert_allclose(memory.adapter_.W, other.adapter_.W, atol=1e-4)
 
 
+def test_labels_on_the_cluster_are_labels_in_memory(rows):
+    path, E, T = rows
+    y = np.where(np.arange(len(E)) % 200 == 7, np.argmax(E @ T.T, axis=1), -1)
+    memory, cluster = (PRISM().fit(X, y, prototypes=T) for X in (E, opened(path)))
+    np.testing.assert_array_equal(memory.labels_, cluster.labels_)
+    assert memory.adapter_.facts.labels == cluster.adapter_.facts.labels == 100
+
+
 def test_a_chunk_that_is_damaged_meanwhile_is_named(rows, tmp_path):
     path, _, T = rows
     copy = tmp_path / "copy.npy"

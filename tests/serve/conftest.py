@@ -33,7 +33,8 @@ LONGEST = 60
 async def in_this_process(batch: Batch, words: Vocabulary, **options: Any) -> Any:
     """A calibration without the seconds that a new process takes to start."""
     folder = options["folder"]
-    request = calibration_process.request_of(batch, words, options["place"], options["preset"])
+    asked = (options[name] for name in ("place", "preset", "y"))
+    request = calibration_process.request_of(batch, words, *asked)
     calibration_process.write(folder, batch, words, request)
     await asyncio.to_thread(calibration_process.work, folder)
     return calibration_process.read(folder)

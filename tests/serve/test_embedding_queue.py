@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from prism_audio.serve.embedding import PATIENT, URGENT, EmbeddingQueue, SharedEncoder
+from prism_audio.serve.embedding import LIVE, PATIENT, URGENT, EmbeddingQueue, SharedEncoder
 from tests.helpers.bands import BandEncoder
 
 
@@ -42,10 +42,8 @@ def encoder():
 
 @pytest.fixture
 def queue(encoder):
-    made = EmbeddingQueue(encoder, threads=1)
-    yield made
+    yield EmbeddingQueue(encoder, threads=1)
     encoder.go.set()
-    made.close()
 
 
 def held(queue, encoder, threads, *asked):
@@ -85,7 +83,7 @@ def test_a_batch_is_bounded(queue, encoder):
         futures = held(queue, encoder, threads, *((1, URGENT) for _ in range(60)))
         for future in futures:
             future.result()
-    assert [len(batch) for batch in encoder.batches] == [1, 64, 56]  # 32 s of half a second
+    assert [len(batch) for batch in encoder.batches] == [1, 32, 32, 32, 24]  # 16 s of half a second
 
 
 def test_a_failure_reaches_those_it_concerns_and_ends_nothing(queue, encoder):
@@ -95,13 +93,30 @@ def test_a_failure_reaches_those_it_concerns_and_ends_nothing(queue, encoder):
     assert len(queue.embed(windows(1), URGENT)) == 2
 
 
-def test_closing_answers_what_waits_and_refuses_the_rest(queue, encoder):
+def test_a_stream_does_not_wait_for_a_batch_under_way(queue, encoder):
     with ThreadPoolExecutor(4) as threads:
-        futures = held(queue, encoder, threads, (1, URGENT))
-        queue.close()
-        assert len(futures[0].result()) == 2
-    with pytest.raises(RuntimeError, match="closed"):
-        queue.embed(windows(1), URGENT)
+        busy = threads.submit(queue.embed, windows(0, 1), URGENT)
+        assert encoder.entered.wait(10)
+        other = threads.submit(queue.embed, windows(2), URGENT)
+        while not queue.waiting:
+            pass
+        live = threads.submit(queue.embed, windows(1, 1), LIVE)
+        while len(encoder.batches) < 2:
+            pass
+        assert encoder.batches[1].tolist() == [1, 2, 2]  # and it takes others along
+        encoder.go.set()
+        assert [len(future.result(10)) for future in (busy, other, live)] == [1, 2, 1]
+
+
+def test_many_threads_all_get_their_own(encoder):
+    encoder.go.set()
+    queue = EmbeddingQueue(encoder, threads=2)
+    asked = [(value % 7, (LIVE, URGENT, PATIENT)[value % 3]) for value in range(300)]
+    with ThreadPoolExecutor(16) as threads:
+        futures = [threads.submit(queue.embed, windows(v), priority) for v, priority in asked]
+        for (value, _), future in zip(asked, futures, strict=True):
+            assert np.array_equal(future.result(20), BandEncoder().embed_windows(windows(value)))
+    assert (queue.waiting, queue.windows) == (0, 600)
 
 
 def test_the_shared_encoder_is_one(queue, encoder):

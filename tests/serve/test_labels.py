@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.service import calibrate, clips, form
+from tests.helpers.service import calibrate, clips, finished, form
 
 TRUE = {"02": "tone 2", "07": "tone 7", "12": "tone 12"}
 
@@ -134,3 +134,24 @@ def test_search_by_words_and_by_sound(client: Any, heard: Any) -> None:
         refused = client.post(path, params=wrong, json={"rows": rows})
         assert (refused.status_code, refused.json()["code"]) == (422, "bad_query")
     assert client.post(path, params={"like": "0" * 32}, json={"rows": rows}).status_code == 404
+
+
+def test_a_calibration_learns_from_the_labels(client: Any, heard: Any) -> None:
+    rows, truth = heard
+    calibrate(client, "street", clips(8))
+    path = "/v1/sites/street"
+    query = {"site": "street", "labelled": "true", "take_weaker": "true"}
+    refused = client.post("/v1/calibrate", params=query, json={"rows": rows})
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_labels")
+    for number, clip in enumerate(client.post(f"{path}/pick", json={"rows": rows}).json()["clips"]):
+        label = "other" if number == 3 else truth[clip["row"]]
+        client.put(f"{path}/labels/{clip['row']}", params={"label": label})
+    accepted = client.post("/v1/calibrate", params=query, json={"rows": rows})
+    job = finished(client, accepted.json()["url"])
+    assert job["state"] == "done", job
+    assert job["result"]["taken"]
+    adapter = client.app.state.service.sites["street"].adapter
+    assert adapter.facts.numbers["labels"] == 23
+    windows = client.post("/v1/calibrate", params={**query, "windows": "true"}, json={"rows": rows})
+    failed = finished(client, windows.json()["url"])
+    assert (failed["state"], failed["error"]["code"]) == ("failed", "no_windows")

@@ -120,7 +120,7 @@ def test_the_camera_is_killed_and_started_again(prism: Prism, tmp_path: Path) ->
         server.wait()
         wait_for(lambda: "trying again" in station.warnings)
         server = camera(tmp_path, port)
-        station.wait_for_events(2)
+        station.wait_for_events(1)
         assert station.stop() == 143
     finally:
         station.kill()

@@ -23,6 +23,13 @@ def command(
     labels: options.Labels = None,
     background: options.Background = None,
     prototypes: options.Prototypes = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            help="Clips that a person has labelled: a .csv with columns file, label and perhaps "
+            "start, end, as 'prism pick' writes it."
+        ),
+    ] = None,
     place: options.Place = None,
     windows: Annotated[
         bool, typer.Option("--windows", help="Calibrate on windows: for streams and timelines.")
@@ -45,7 +52,8 @@ def command(
 
     The file then works for every new clip: prism classify --adapter, prism listen
     --adapter, prism export. Where the recordings do not suffice for a correction,
-    the verdict says so and the file holds plain zero-shot.
+    the verdict says so and the file holds plain zero-shot. No clip needs a
+    label; a few labelled clips make it better (--labelled).
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
@@ -53,7 +61,14 @@ def command(
     from prism_audio.cli.gather import gather_batch, gather_chunks, place_of
     from prism_audio.cli.inspect import document, show
     from prism_audio.io.table_files import check_output
-    from prism_audio.labelling.calibration import calibrate_place, calibrate_rows, estimator
+    from prism_audio.labelling.batch import read_places
+    from prism_audio.labelling.calibration import (
+        calibrate_place,
+        calibrate_rows,
+        estimator,
+        read_labelled,
+    )
+    from prism_audio.labelling.sheet import classes_of_rows
     from prism_audio.labelling.sources import find_classes
 
     check_output(out, (".safetensors",))
@@ -67,24 +82,27 @@ def command(
             prompts=prompts,
         )
         estimator(preset, car)
+        words = classes.vocabulary
+        sheet = read_labelled(labelled, words, preset, car)
         named = place_of(recordings, place)
         if chunk_rows is None and engine is Engine.local:
             batch = gather_batch(recordings, classes, windows=windows)
             failures = batch.failures
-            adapter = calibrate_place(
-                batch, classes.vocabulary, place=named, preset=preset, car=car
-            )
+            y = classes_of_rows(sheet, words.labels, batch.files, batch.start, batch.end)
+            adapter = calibrate_place(batch, words, place=named, preset=preset, car=car, y=y)
         else:
             rows = gather_chunks(recordings, chunk_rows, engine is Engine.ray, address)
             failures = []
+            places = read_places(recordings[0], len(rows.source.heard)) if sheet else None
             adapter = calibrate_rows(
                 rows.source,
-                classes.vocabulary,
+                words,
                 place=named,
                 preset=preset,
                 car=car,
                 encoder=rows.encoder,
                 fingerprint=rows.fingerprint,
+                y=classes_of_rows(sheet, words.labels, *places) if places else None,
             )
     adapter.save(out)
     if as_json:

@@ -40,7 +40,7 @@ def command(
 
     Example: [bold]prism check -a site.safetensors --labels todo/sheet.csv[/bold]
     """
-    from prism_audio.cli.console import note, say_json
+    from prism_audio.cli.console import note, printable, say_json
     from prism_audio.errors import InputError
     from prism_audio.evaluation.check import judge
     from prism_audio.evaluation.todo import read_settings
@@ -55,8 +55,18 @@ def command(
             f"prism check STORE --adapter {adapter} --labels {labels}"
         )
     campaign, random = judge(Store.open(where), site, labels)
+    if site.facts.labels:
+        note(
+            f"{printable(adapter)} has learnt from {site.facts.labels} labels; where these are among "
+            "them, the figures are too good"
+        )
     if not random:
         note("the sheet has no probabilities: it is taken as a simple random sample of the clips")
+    if site.facts.labels:
+        note(
+            f"{adapter} was calibrated with {site.facts.labels} labels: clips that it learnt from "
+            "flatter it; check it with others"
+        )
     if as_json:
         say_json(_document(campaign, site.labels, precision))
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from prism_audio.labelling.batch import Batch
     from prism_audio.labelling.classify import Row
     from prism_audio.labelling.events import FileEvent
-    from prism_audio.labelling.formats import EventFormat
     from prism_audio.model.adapter import Adapter
 
 
@@ -39,6 +38,16 @@ def command(
     confirm: Annotated[
         int, typer.Option(min=1, help="Windows that an event lasts at least (with --timeline).")
     ] = 1,
+    multi: Annotated[
+        bool,
+        typer.Option("--multi", help="Events of several labels may overlap (with --timeline)."),
+    ] = False,
+    calendar: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw labels by day and hour (.png .svg .pdf), counts beside it in .csv."
+        ),
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option(
@@ -62,6 +71,7 @@ def command(
 
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
+    from prism_audio.cli import classify_output as results
     from prism_audio.cli.console import end, every_output, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, place_of
     from prism_audio.errors import InputError
@@ -70,14 +80,16 @@ def command(
     from prism_audio.labelling.formats.files import format_named
     from prism_audio.labelling.sources import find_classes
 
-    if no_adapt and (adapter or save_adapter):
-        raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
     if adapter and save_adapter:
         raise InputError("--adapter calibrates nothing, so there is nothing for --save-adapter")
+    if no_adapt and (adapter or save_adapter):
+        raise InputError("--no-adapt calibrates nothing; leave out --adapter and --save-adapter")
+    if (form and not (timeline and out)) or (multi and not timeline):
+        raise InputError(
+            "--format and --multi are about events: give --timeline, and --out for --format"
+        )
     events_format = format_named(form) if form else None
-    if events_format and not (timeline and out):
-        raise InputError("--format writes events: give --timeline, and --out for where they go")
-    _check_outputs(None if events_format else out, save_adapter)
+    _check_outputs(None if events_format else out, save_adapter, calendar)
     with orderly_stop("stopped; nothing was written"):
         classes = find_classes(
             recordings,
@@ -96,34 +108,59 @@ def command(
                 batch, classes.vocabulary, place=place_of(recordings, place), preset=preset
             )
         rows = classify(batch, used, threshold=threshold, top=top)
-    events = _find_events(batch, rows, used, confirm) if timeline else None
+    if adapter:
+        _tell_drift(batch, rows, used)
+    events = _find_events(batch, rows, used, confirm, multi) if timeline else None
     # First on the screen: a disk that turns out to be full then takes less with it.
     if as_json:
-        _print_json(rows, events, used, top, batch.failures)
+        results.print_json(rows, events, used, top, batch.failures)
     else:
-        _print(rows, events, used, batch.row, recordings, out)
+        results.print_results(rows, events, used, batch.row, recordings, out)
+    writers: list[tuple[Path | None, Callable[[Path], Iterable[Path]]]] = [
+        (save_adapter, lambda path: [used.save(path)]),
+        (out, lambda path: results.write_results(path, events_format, batch, rows, events, top)),
+        (calendar, lambda path: results.write_calendar(rows, events, path)),
+    ]
     with every_output() as output:
-        if save_adapter:
+        for target, write in writers:
             with output():
-                used.save(save_adapter)
-                note(f"wrote {printable(save_adapter)}")
-        if out:
-            with output():
-                for path in _write(out, events_format, batch, rows, events, top):
+                for path in write(target) if target else ():
                     note(f"wrote {printable(path)}")
     end(batch.failures)
 
 
-def _check_outputs(out: Path | None, save_adapter: Path | None) -> None:
+def _check_outputs(out: Path | None, save_adapter: Path | None, calendar: Path | None) -> None:
+    from prism_audio.cli.pictures import check_picture
     from prism_audio.io.table_files import SUFFIXES, check_output
 
     if out:
         check_output(out, SUFFIXES)
     if save_adapter:
         check_output(save_adapter, (".safetensors",))
+    if calendar:
+        check_picture(calendar)
 
 
-def _find_events(batch: Batch, rows: list[Row], adapter: Adapter, confirm: int) -> list[FileEvent]:
+def _tell_drift(batch: Batch, rows: list[Row], adapter: Adapter) -> None:
+    """Note where recordings do not sound like the calibration, as listen does."""
+    import numpy as np
+
+    from prism_audio.cli.console import note
+    from prism_audio.labelling.drift import LIMIT, batch_distance
+
+    if adapter.facts.row not in ("", batch.row):
+        return
+    distance = batch_distance(adapter, batch.embeddings, np.array([row.index for row in rows]))
+    if distance is not None and distance > LIMIT:
+        note(
+            f"note: these recordings do not sound like the calibration (distance {distance:.2f}); "
+            "labels are less reliable here: calibrate this place, with --labels instead of --adapter"
+        )
+
+
+def _find_events(
+    batch: Batch, rows: list[Row], adapter: Adapter, confirm: int, multi: bool
+) -> list[FileEvent]:
     """The events of windows, against the background where there is enough sound to learn it."""
     from prism_audio.cli.console import note
     from prism_audio.labelling.events import detect_events, has_background, merge_windows
@@ -131,139 +168,6 @@ def _find_events(batch: Batch, rows: list[Row], adapter: Adapter, confirm: int) 
     if adapter.facts.row == "clip":
         note("this adapter saw whole clips; 'prism calibrate --windows' makes one for windows")
     if has_background(batch):
-        return detect_events(batch, adapter, confirm=confirm)
+        return detect_events(batch, adapter, confirm=confirm, multi=multi)
     note("less than a minute of sound: too short to learn the background; labels are merged")
     return merge_windows(rows, confirm)
-
-
-def _write(
-    out: Path,
-    form: EventFormat | None,
-    batch: Batch,
-    rows: list[Row],
-    events: list[FileEvent] | None,
-    top: int,
-) -> Iterator[Path]:
-    """Write rows and events; gives each file once it is there."""
-    from prism_audio.io.table_files import write_table
-    from prism_audio.labelling.events import FileEvent
-    from prism_audio.labelling.formats import TimedLabel
-    from prism_audio.labelling.formats.files import recordings_of, write_events
-    from prism_audio.labelling.table import Table
-
-    if form and events is not None:
-        timed = [TimedLabel(e.file, e.start, e.end, e.label, e.confidence) for e in events]
-        yield from write_events(out, form, timed, recordings_of(batch))
-        return
-    Table(rows, top=top).save(out)
-    yield out
-    if events is not None:
-        beside = out.with_suffix(f".events{out.suffix}")
-        write_table(beside, FileEvent._fields, [event._asdict() for event in events])
-        yield beside
-
-
-def _print_json(
-    rows: list[Row],
-    events: list[FileEvent] | None,
-    adapter: Adapter,
-    top: int,
-    failures: list[tuple[str, str]],
-) -> None:
-    from prism_audio.cli.console import printable, say_json
-    from prism_audio.labelling.classify import summarise
-
-    summary = summarise(rows)
-    document: dict[str, Any] = {
-        "rows": [row.columns(top) for row in rows],
-        "summary": {
-            "rows": summary.rows,
-            "changed": summary.changed,
-            "unknown": summary.unknown,
-            "before": dict(summary.before),
-            "after": dict(summary.after),
-            "verdict": verdict_of(adapter),
-            "reasons": adapter.facts.reasons,
-        },
-        "failures": [
-            {"file": printable(file), "reason": printable(reason)} for file, reason in failures
-        ],
-    }
-    if events is not None:
-        document["events"] = [event._asdict() for event in events]
-    say_json(document)
-
-
-def _print(
-    rows: list[Row],
-    events: list[FileEvent] | None,
-    adapter: Adapter,
-    what: str,
-    recordings: list[Path],
-    out: Path | None,
-) -> None:
-    from prism_audio.cli.console import printable, say
-    from prism_audio.cli.text_tables import number, show_table, show_text
-    from prism_audio.io.text import counted
-    from prism_audio.labelling.classify import summarise
-
-    # A folder that was typed need not be read again in every line.
-    only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
-    prefix = printable(only).rstrip("/") + "/" if only else ""
-    rest = f"all go to {printable(out)}" if out else "-o rows.csv writes all"
-    if events is None:
-        show_table(
-            ("file", "label", "score", "margin", "runner-up", "zero-shot"),
-            [
-                (
-                    row.file.removeprefix(prefix),
-                    row.label,
-                    number(row.score),
-                    number(row.margin),
-                    row.runner_up or "",
-                    "same" if row.zero_shot == row.best else row.zero_shot,
-                )
-                for row in rows
-            ],
-            numbers=("score", "margin"),
-            rest=rest,
-        )
-    else:
-        show_table(
-            ("file", "from", "to", "label", "score", "confidence"),
-            [
-                (
-                    event.file.removeprefix(prefix),
-                    number(event.start),
-                    number(event.end),
-                    event.label,
-                    number(event.score),
-                    number(event.confidence),
-                )
-                for event in events
-            ],
-            numbers=("from", "to", "score", "confidence"),
-            rest=rest,
-        )
-    summary = summarise(rows)
-    say("")
-    show_table(
-        ("class", "zero-shot", "now"),
-        [
-            (label, str(summary.before[label]), str(summary.after[label]))
-            for label, _ in (summary.after + summary.before).most_common()
-        ],
-        numbers=("zero-shot", "now"),
-    )
-    say("")
-    share = f"{summary.changed} of {counted(summary.rows, 'label')} changed"
-    unsure = f"; {counted(summary.unknown, what)} unknown" if summary.unknown else ""
-    say(share + unsure)
-    say(f"verdict: {verdict_of(adapter)}")
-    for reason in adapter.facts.reasons:
-        show_text(f"  {reason}")
-
-
-def verdict_of(adapter: Adapter) -> str:
-    """The verdict of the calibration; where there was none, zero-shot."""
-    return adapter.facts.verdict or "zero-shot"

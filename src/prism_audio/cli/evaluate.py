@@ -11,6 +11,7 @@ import typer
 from prism_audio.cli import options
 
 if TYPE_CHECKING:
+    from prism_audio.evaluation.label_thresholds import LabelThreshold
     from prism_audio.evaluation.results import Record
     from prism_audio.labelling.formats.base import TimedLabel
 
@@ -32,6 +33,16 @@ def command(
     picture: Annotated[
         Path | None, typer.Option(help="Draw the confusions of clips: .png, .svg or .pdf.")
     ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Find the threshold of every label for this precision."
+        ),
+    ] = None,
+    save_thresholds: Annotated[
+        Path | None,
+        typer.Option(help="Put these thresholds into this adapter; all commands then use them."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Hold results against a truth: accuracy of clips, or F1 of events.
@@ -39,50 +50,122 @@ def command(
     Recordings meet by their names, without folder and suffix. Intervals hold
     95 % and come from redrawing recordings. Events are scored by the rules of
     the DCASE challenges: onset within 0.5 s, offset within half of the length,
-    and segments of 1 s.
+    and segments of 1 s. --precision finds the least threshold of every label at
+    which what is reported is right often enough.
 
     Example: [bold]prism evaluate out.csv --truth labels.csv[/bold]
     Example: [bold]prism evaluate out.events.csv --truth audacity_labels/[/bold]
+    Example: [bold]prism evaluate out.csv --truth t.csv --precision 0.9[/bold]
     """
+    from prism_audio.cli.console import note, printable
     from prism_audio.cli.pictures import check_picture
-    from prism_audio.evaluation.results import are_events, as_events, read_records
+    from prism_audio.errors import InputError
+    from prism_audio.evaluation.label_thresholds import find_thresholds, judge_events
+    from prism_audio.evaluation.label_thresholds import save_thresholds as keep_thresholds
+    from prism_audio.evaluation.results import (
+        are_events,
+        as_events,
+        judge_clips,
+        read_records,
+        read_truth,
+        with_strengths,
+    )
     from prism_audio.labelling.formats.files import read_events
 
     if picture is not None:
         check_picture(picture)
+    if save_thresholds is not None and precision is None:
+        raise InputError("--save-thresholds keeps what --precision has found; give both")
     if results.is_dir() or results.suffix in (".txt", ".tsv"):
-        _evaluate_events(read_events(results), truth, as_json)
+        if precision is not None:
+            raise InputError(
+                f"{results} does not tell how strong its events are; for --precision give the "
+                "table that 'prism classify --timeline -o out.csv' writes, out.events.csv"
+            )
+        _evaluate_events(read_events(results), read_events(truth), None, as_json)
         return
     records = read_records(results)
-    if are_events(records):
-        _evaluate_events(as_events(records, results), truth, as_json)
+    of_events = are_events(records)
+    limits = None
+    if of_events:
+        wanted, found = read_events(truth), as_events(records, results)
+        if precision is not None:
+            judged = judge_events(with_strengths(records, found), wanted)
+            limits = find_thresholds(judged, precision)
+        _evaluate_events(found, wanted, limits, as_json)
     else:
-        _evaluate_clips(records, truth, picture, as_json)
+        if precision is not None:
+            limits = find_thresholds(judge_clips(records, read_truth(truth)), precision)
+        _evaluate_clips(records, truth, limits, picture, as_json)
+    if save_thresholds is not None and limits is not None:
+        keep_thresholds(save_thresholds, limits, of_events=of_events)
+        note(f"wrote the thresholds into {printable(save_thresholds)}")
 
 
-def _evaluate_events(found: list[TimedLabel], truth: Path, as_json: bool) -> None:
+def _show_thresholds(rows: Sequence[LabelThreshold]) -> None:
+    from prism_audio.cli.console import say
+    from prism_audio.cli.text_tables import show_table
+
+    say("")
+    columns = ("threshold", "right before", "right after", "of all right")
+    show_table(
+        ("label", *columns),
+        [
+            (
+                row.label,
+                "none" if row.threshold is None else f"{row.threshold:.4f}",
+                f"{row.right} of {row.answers}",
+                f"{row.right_left} of {row.answers_left}",
+                _percent(row.right_left / row.right) if row.right else "",
+            )
+            for row in rows
+        ],
+        numbers=columns,
+        most=60,
+    )
+    lost = [row.label for row in rows if row.threshold is None]
+    if lost:
+        say(f"none suffices for {', '.join(lost)}: left as before; word these labels differently")
+
+
+def _evaluate_events(
+    found: list[TimedLabel],
+    wanted: list[TimedLabel],
+    limits: list[LabelThreshold] | None,
+    as_json: bool,
+) -> None:
     from prism_audio.cli.console import say, say_json
     from prism_audio.cli.text_tables import show_table
-    from prism_audio.evaluation.event_scores import add_up, count_events, count_segments, total
-    from prism_audio.labelling.formats.files import read_events
+    from prism_audio.evaluation.event_scores import (
+        add_up,
+        count_events,
+        count_segments,
+        f1_interval,
+        total,
+    )
+    from prism_audio.io.text import counted
 
-    wanted = read_events(truth)
     recordings = sorted({event.file for event in (*wanted, *found)})
     pairs = [
         ([e for e in wanted if e.file == name], [e for e in found if e.file == name])
         for name in recordings
     ]
-    events = add_up(count_events(*pair) for pair in pairs)
-    segments = add_up(count_segments(*pair) for pair in pairs)
+    kinds = {
+        "events": [count_events(*pair) for pair in pairs],
+        "segments": [count_segments(*pair) for pair in pairs],
+    }
+    events, segments = map(add_up, kinds.values())
+    intervals = {kind: f1_interval(counts) for kind, counts in kinds.items()}
     if as_json:
         say_json(
             {
                 kind: {
-                    "all": _as_dict(total(counts.values())),
+                    "all": _as_dict(total(counts.values())) | {"f1_interval": intervals[kind]},
                     "labels": {label: _as_dict(count) for label, count in counts.items()},
                 }
                 for kind, counts in (("events", events), ("segments", segments))
             }
+            | _as_document(limits)
         )
         return
     rows = [
@@ -100,20 +183,32 @@ def _evaluate_events(found: list[TimedLabel], truth: Path, as_json: bool) -> Non
     rows.append(("all", *(_percent(getattr(count, name)) for count in ends for name in NAMES)))
     columns = [f"{kind} {name}" for kind in ("event", "seg.") for name in ("prec.", "rec.", "F1")]
     show_table(("label", *columns), rows, numbers=columns)
-    say(f"{len(wanted)} true events, {len(found)} found, in {len(recordings)} recordings; in %")
+    where = counted(len(recordings), "recording")
+    say(f"{counted(len(wanted), 'true event')}, {len(found)} found, in {where}; in %")
+    for kind, bounds in intervals.items():
+        if bounds is not None:
+            say(f"F1 of {kind}: 95 % of redrawn recordings give "
+                f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}")  # fmt: skip
+    if limits is not None:
+        _show_thresholds(limits)
 
 
 NAMES = ("precision", "recall", "f1")
 
 
 def _evaluate_clips(
-    records: Sequence[Record], truth: Path, picture: Path | None, as_json: bool
+    records: Sequence[Record],
+    truth: Path,
+    limits: list[LabelThreshold] | None,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     from prism_audio.cli.console import note, printable, say, say_json
     from prism_audio.cli.pictures import draw_confusion
     from prism_audio.cli.text_tables import show_table
     from prism_audio.evaluation import clip_scores as scores
     from prism_audio.evaluation.results import pair_clips, read_truth
+    from prism_audio.io.text import counted
 
     labels = read_truth(truth)
     before, after = (pair_clips(list(records), labels, name) for name in ("zero_shot", "label"))
@@ -132,7 +227,7 @@ def _evaluate_clips(
             for name, kinds in measures.items()
         }
         document["labels"] = {label: _as_dict(count) for label, count in counts.items()}
-        say_json(document)
+        say_json(document | _as_document(limits))
     else:
         show_table(
             ("in %", "zero-shot", "answer", "difference"),
@@ -151,10 +246,18 @@ def _evaluate_clips(
             numbers=("clips", "precision", "recall", "F1"),
             most=60,
         )
-        say(f"{len(after.truth)} of {len(records)} clips have a true label")
+        say(f"{len(after.truth)} of {counted(len(records), 'clip')} have a true label")
+        if limits is not None:
+            _show_thresholds(limits)
     if picture is not None:
         draw_confusion(*scores.confusion(after), picture)
         note(f"wrote {printable(picture)}")
+
+
+def _as_document(limits: list[LabelThreshold] | None) -> dict[str, Any]:
+    if limits is None:
+        return {}
+    return {"thresholds": {row.label: row._asdict() for row in limits}}
 
 
 def _as_dict(counts: Any) -> dict[str, float | int | None]:

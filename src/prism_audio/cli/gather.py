@@ -33,6 +33,7 @@ def gather_batch(paths: Sequence[Path], classes: Classes, *, windows: bool = Fal
     from prism_audio.labelling.batch import kind_of
     from prism_audio.labelling.sources import read_rows
 
+    warn_of_labels(classes)
     if kind_of(paths) == "audio":
         with ProgressBar("looking", "embedding") as bar:
             batch = read_rows(paths, classes, windows=windows, progress=bar)
@@ -41,6 +42,18 @@ def gather_batch(paths: Sequence[Path], classes: Classes, *, windows: bool = Fal
     if not len(batch):
         end(batch.failures)
     return replace(batch, files=[printable(file) for file in batch.files])
+
+
+def warn_of_labels(classes: Classes) -> None:
+    """Note what looks wrong with a list of labels; an adapter's were looked at when it was made."""
+    from prism_audio.cli.console import note, printable
+    from prism_audio.labelling.word_list import label_warnings
+
+    if classes.adapter is None:
+        words = classes.vocabulary
+        language = getattr(classes.encoder, "language", "en")
+        for text in label_warnings(words.labels, words.background, language):
+            note(f"note: {printable(text)}")
 
 
 def gather_chunks(

@@ -32,6 +32,9 @@ def command(
     confirm: Annotated[
         int, typer.Option(min=1, help="Answers in a row that must agree to make an event.")
     ] = 2,
+    multi: Annotated[
+        bool, typer.Option("--multi", help="Events of several labels may overlap.")
+    ] = False,
     every: Annotated[
         bool, typer.Option("--every", help="Print every answer, not events alone.")
     ] = False,
@@ -72,9 +75,9 @@ def command(
 ) -> None:
     """Label sound as it comes: microphones, streams, recordings, folders, raw samples.
 
-    Every window is labelled on its own; an event is printed when enough windows
-    in a row agree. The window is as long as the clips of the adapter's
-    calibration, or the encoder's own where there was none. --warmup begins with
+    Every window is labelled on its own; an event is what stands out from how the
+    source ordinarily sounds, which takes a minute to learn. The window is as long
+    as the clips of the adapter's calibration, or the encoder's own. --warmup begins with
     zero-shot, calibrates on what it hears, and says when it switches. A notice
     comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
     Options of a station record events, keep their sound and tell others.
@@ -84,6 +87,7 @@ def command(
     Example: [bold]prism listen yard=rtsp://cam/1 mic -a x.safetensors --db events.db[/bold]
     """
     from prism_audio.cli.console import end, note, orderly_stop, printable
+    from prism_audio.cli.gather import warn_of_labels
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.cli.station_setup import AdapterSink, ListenerSettings, SinkSettings
     from prism_audio.errors import InputError
@@ -119,6 +123,7 @@ def command(
             encoder=encoder,
             prompts=prompts,
         )
+        warn_of_labels(classes)
         if warmup or recalibrate:
             estimator(preset)
         tower = classes.encoder
@@ -126,7 +131,8 @@ def command(
         used = classes.adapter or classes.vocabulary.adapter()
         rolls = Rolls(pre_roll, post_roll) if clips else None
         manner = ListenerSettings(
-            window, hop, confirm, threshold, warmup, preset, place, every, rolls, adapters, recalibrate
+            window, hop, confirm, threshold, warmup, preset, place, every, rolls, adapters, recalibrate,
+            multi,
         )  # fmt: skip
         hearings = [manner.hearing(source, tower, used) for source in heard]
         warn = lambda text: note(printable(text))  # noqa: E731

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism_audio.errors import PrismError
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from prism_audio.model.diagnose import Shift
 
 SUFFIXES = (".png", ".svg", ".pdf")
+# Labels that a calendar shows, those heard most often first.
+MOST_PANELS = 12
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
@@ -60,6 +64,28 @@ def draw_confusion(
                 j, i, f"{table[i, j]:.0f}", ha="center", va="center", fontsize=7,
                 color="white" if dark else "black",
             )  # fmt: skip
+    _save(figure, path)
+
+
+def draw_calendar(counts: Mapping[tuple[str, int, str], int], path: str | os.PathLike[str]) -> None:
+    """How often each label was heard, by day (down) and hour (across), a panel a label."""
+    totals: Counter[str] = Counter()
+    for (_, _, label), count in counts.items():
+        totals[label] += count
+    labels = [label for label, _ in totals.most_common(MOST_PANELS)]
+    days = sorted({day for day, _, _ in counts})
+    height = min(8.0, 0.9 + 0.16 * len(days))
+    figure = _figure()(figsize=(7.0, height * max(1, len(labels))), layout="constrained")
+    panels = figure.subplots(len(labels), 1, squeeze=False)[:, 0]
+    step = -(-len(days) // 20)
+    for axes, label in zip(panels, labels, strict=True):
+        table = [[counts.get((day, hour, label), 0) for hour in range(24)] for day in days]
+        image = axes.imshow(table, aspect="auto", cmap="Blues", vmin=0)
+        axes.set_xticks(range(0, 24, 3))
+        axes.set_yticks(range(0, len(days), step), days[::step], fontsize=7)
+        axes.set_title(label, fontsize=9, loc="left")
+        figure.colorbar(image, ax=axes, shrink=0.8)
+    panels[-1].set_xlabel("hour of the day")
     _save(figure, path)
 
 

@@ -41,6 +41,7 @@ class ListenerSettings:
     rolls: Rolls | None
     adapters: Path | None
     recalibrate: When | None
+    multi: bool
 
     def hearing(self, source: Source, encoder: Encoder, adapter: Adapter) -> Hearing:
         """A source with its listener, which goes on with the adapter that the source had last."""
@@ -55,6 +56,7 @@ class ListenerSettings:
             warmup=0 if stored else self.warmup,
             preset=self.preset,
             place=self.place or _place(source),
+            multi=self.multi,
         )
         again = None
         if store is not None:

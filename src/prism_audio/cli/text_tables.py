@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from rich import box
 from rich.cells import cell_len
@@ -35,19 +36,40 @@ def show_table(
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
         table.add_column(Text(name), justify="right" if name in numbers else "left", no_wrap=True)
-    for row, others in zip(every[:most], cells, strict=True):
-        table.add_row(*map(Text, (_cut(row[0], room), *others)))  # Text: no cell is markup
+    names = _cut_apart([row[0] for row in every[:most]], room)
+    for name, others in zip(names, cells, strict=True):
+        table.add_row(*map(Text, (name, *others)))  # Text: no cell is markup
     console.print(table)
     if len(every) > most:
         console.print(Text(f"... {len(every) - most} more{'; ' + rest if rest else ''}"))
 
 
-def _cut(text: str, width: int) -> str:
-    """A text of at most so many columns; the end of a file's name tells more than its middle."""
+def _cut_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Texts of at most so many columns; those that differ stay different where that is possible.
+
+    The end of a file's name tells more than its middle; where the ends are alike, what all begin with
+    and end with is left out.
+    """
+    begin = _shared(texts)
+    end = _shared([text[begin:][::-1] for text in texts])
+    cores = [f"…{text[begin : len(text) - end]}…" for text in texts]
+    ways = [[_cut(text, width, tail) for text in texts] for tail in range(width // 2, width - 2, 4)]
+    ways.append([_cut(core, width) for core in cores])
+    return max(ways, key=lambda way: len(set(way)))
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many first characters all texts have in common."""
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def _cut(text: str, width: int, tail_width: int | None = None) -> str:
+    """A text of at most so many columns, without its middle."""
     if cell_len(text) <= width:
         return text
     head, tail = text, text
-    while cell_len(head) > width // 2:
+    while cell_len(head) > (width // 2 if tail_width is None else width - 1 - tail_width):
         head = head[:-1]
     while cell_len(tail) > width - 1 - cell_len(head):
         tail = tail[1:]

@@ -112,6 +112,21 @@ def add_up(recordings: Iterable[Mapping[str, Counts]]) -> dict[str, Counts]:
     return dict(sorted(summed.items()))
 
 
+def f1_interval(
+    recordings: Sequence[Mapping[str, Counts]], draws: int = 2000
+) -> tuple[float, float] | None:
+    """The middle 95 % of F1 over redrawn recordings; None for fewer than two."""
+    if len(recordings) < 2:
+        return None
+    counts = np.array([total(by_label.values()) for by_label in recordings])
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(len(counts), size=(draws, len(counts)))
+    hits, alarms, misses = counts[chosen].sum(axis=1).T
+    f1 = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
+    low, high = np.percentile(f1, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def _by_label(spans: Iterable[LabelledSpan]) -> dict[str, list[LabelledSpan]]:
     groups: dict[str, list[LabelledSpan]] = {}
     for span in spans:

@@ -14,6 +14,7 @@ from prism_audio.geometry.confidence import confidence, probabilities
 from prism_audio.geometry.products import row_blocks
 from prism_audio.geometry.sphere import Labels, unit_rows
 from prism_audio.io.types import Float, Float64
+from prism_audio.labelling.labeller import label_thresholds
 from prism_audio.model.adapter import Adapter
 
 # The class of a clip that is none of the classes to tell apart.
@@ -67,7 +68,5 @@ def survey(blocks: Iterable[Float], adapter: Adapter) -> Population:
     )
     for y in (answer, zero_shot):
         y[y >= len(adapter.labels) - (facts.background or 0)] = OTHER
-    convinced = answer != OTHER
-    if facts.unknown_threshold is not None:
-        convinced &= conviction >= facts.unknown_threshold
+    convinced = (answer != OTHER) & (conviction >= label_thresholds(adapter)[answer])
     return Population(answer, zero_shot, sure, first, score, convinced)

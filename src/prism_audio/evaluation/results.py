@@ -12,6 +12,7 @@ from typing import Any
 from prism_audio.encoders.prompts import clean_label
 from prism_audio.errors import InputError, PrismError
 from prism_audio.evaluation.clip_scores import Clips
+from prism_audio.evaluation.label_thresholds import Judged
 from prism_audio.io.table_files import plain_cell
 from prism_audio.labelling.formats.base import TimedLabel
 
@@ -102,3 +103,33 @@ def pair_clips(records: list[Record], truth: Mapping[str, str], column: str) -> 
         )
     answers = [clean_label(str(row[column])) for _, row in known]
     return Clips([truth[stem] for stem, _ in known], answers, [stem for stem, _ in known])
+
+
+def judge_clips(records: list[Record], truth: Mapping[str, str]) -> list[Judged]:
+    """The best class of every clip that has a truth, by how far it convinces."""
+    try:
+        return [
+            Judged(best, float(row["conviction"]), best == truth[stem])
+            for row in records
+            if (stem := Path(str(row["file"])).stem) in truth
+            for best in [clean_label(str(row["best"]))]
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise _no_values("best and conviction") from None
+
+
+def with_strengths(
+    records: list[Record], events: list[TimedLabel]
+) -> list[tuple[TimedLabel, float]]:
+    """Events of a table with the strength of each."""
+    try:
+        return [(e, float(row["strength"])) for row, e in zip(records, events, strict=True)]
+    except (KeyError, TypeError, ValueError):
+        raise _no_values("strength") from None
+
+
+def _no_values(columns: str) -> InputError:
+    return InputError(
+        f"the results have no {columns}, by which thresholds are chosen; write them again with "
+        "'prism classify' (events need a minute of sound)"
+    )

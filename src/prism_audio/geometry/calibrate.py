@@ -26,6 +26,7 @@ import numpy as np
 from prism_audio.geometry import abr, car, ccvd, opca, pct, soft
 from prism_audio.geometry.graded import graded
 from prism_audio.geometry.guard import Verdict
+from prism_audio.geometry.labelled import use_labels
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.rows import (
@@ -78,10 +79,14 @@ class Found(NamedTuple):
 
 
 @bounded_threads()
-def calibrate(E: Float | RowSource, T: Float, params: Parameters | None = None) -> Calibration:
+def calibrate(
+    E: Float | RowSource, T: Float, params: Parameters | None = None, y: Labels | None = None
+) -> Calibration:
     """Learn the map of a place from unit rows ``E`` (N, d) and unit prototypes ``T`` (C, d).
 
     Both must be of one float type, finite and without zero rows; nothing is written into them.
+    ``y`` (N,) holds the classes of rows that are labelled, and -1 elsewhere; a composition uses them
+    (:mod:`prism_audio.geometry.labelled`).
     """
     params = params or Parameters()
     source: RowSource = InMemory(E) if isinstance(E, np.ndarray) else E
@@ -92,8 +97,11 @@ def calibrate(E: Float | RowSource, T: Float, params: Parameters | None = None) 
         return Calibration(abr.identity_map(d), original(source, T).y)
     G = abr.second_moments(source)
     if params.compilation == "composition":
-        W, verdict, rounds = graded(source, T, G, params)
-        return Calibration(W, folded_labels(source, fold(W, T)), rounds, verdict)
+        result = graded(source, T, G, params)
+        W, verdict = result.W, result.verdict
+        if y is not None:
+            W, verdict = use_labels(source, T, G, result, y, params)
+        return Calibration(W, folded_labels(source, fold(W, T)), result.rounds, verdict)
     return Calibration(*regressed(source, T, G, params))
 
 

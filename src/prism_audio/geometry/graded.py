@@ -43,11 +43,12 @@ TEXT_RANK = 1e-6
 
 
 class Graded(NamedTuple):
-    """The map W (d + 1, d), the verdict on it, and what the rounds saw."""
+    """The map W (d + 1, d), the verdict on it, what the rounds saw, and the frame they saw it in."""
 
     W: Float64
     verdict: guard.Verdict
     rounds: list[dict[str, Any]]
+    frame: Frame | None = None
 
 
 def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> Graded:
@@ -77,8 +78,9 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
     W_1[-1] = -w_1 * shift.vector
     if found is None or w == 0:
-        return Graded(W_1, verdict, rounds)
-    return Graded((1 - w) * W_1 + w * whole_map(found, T, second), verdict, rounds)
+        return Graded(W_1, verdict, rounds, frame)
+    W = (1 - w) * W_1 + w * whole_map(found, T, second)
+    return Graded(W, verdict, rounds, frame)
 
 
 def repeat(
@@ -120,14 +122,18 @@ def repeat(
 def whole_map(made: compose.Composition, T: Float, second: Float64) -> Float64:
     """W_2 with W_2 T^T = head, scaled so that its scores are as long as those of zero-shot."""
     text = T.astype(np.float64)
-    W = made.rigid.matrix()
-    values, vectors = np.linalg.eigh(product(text, text.T))
-    known = values > TEXT_RANK * values[-1]
-    missing = product(made.head - product(W, text.T), vectors[:, known])
-    W += product(missing / values[known], product(vectors[:, known].T, text))
+    W = with_head(made.rigid.matrix(), made.head, text)
     before = compose.score_length(np.vstack([text.T, np.zeros(len(text))]), second)
     after = compose.score_length(product(W, text.T), second)
     return W * (before / after) if after > 0 else W
+
+
+def with_head(W: Float64, head: Float64, text: Float64) -> Float64:
+    """The map closest to ``W`` (d + 1, d) that gives the scores ``head`` (d + 1, C) with ``text``."""
+    values, vectors = np.linalg.eigh(product(text, text.T))
+    known = values > TEXT_RANK * values[-1]
+    missing = product(head - product(W, text.T), vectors[:, known])
+    return np.asarray(W + product(missing / values[known], product(vectors[:, known].T, text)))
 
 
 def _labels(E: Float, *, heads: list[Float64]) -> ScanResult:

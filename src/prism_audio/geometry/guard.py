@@ -109,7 +109,7 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard
     """
     numbers: dict[str, Any] = {"clips": N, "independent_clips": clips, "classes": C}
     numbers |= {"clips_per_class": N / C, "shift_weight": 0.0, "weight": 0.0}
-    counted = f"{N} clips for {C} classes"
+    counted = f"{N} clip{'' if N == 1 else 's'} for {C} classes"
     if clips < 0.9 * N:
         counted += f", worth {clips:.0f} because many are alike"
     if shift is None:

@@ -135,6 +135,11 @@ def pick(source: RowSource, most: int, seed: int = 0) -> Float:
     if most < N:
         chosen[:] = False
         chosen[np.random.default_rng(seed).choice(N, most, replace=False)] = True
+    return marked(source, chosen)
+
+
+def marked(source: RowSource, chosen: NDArray[np.bool_]) -> Float:
+    """The rows of a source that are marked, in their order."""
     rows: Float = source.scan(_picked, chosen).rows[0]
     return rows
 

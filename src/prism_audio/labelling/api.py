@@ -18,10 +18,11 @@ from prism_audio.errors import AudioError
 from prism_audio.io.text import counted
 from prism_audio.io.types import Float32
 from prism_audio.labelling.batch import AnyPath, Batch
-from prism_audio.labelling.calibration import calibrate_place, estimator
+from prism_audio.labelling.calibration import calibrate_place, estimator, read_labelled
 from prism_audio.labelling.classify import classify as label_rows
 from prism_audio.labelling.events import Event
 from prism_audio.labelling.listener import Listener, Pace
+from prism_audio.labelling.sheet import classes_of_rows
 from prism_audio.labelling.sources import (
     AnyEncoder,
     Paths,
@@ -43,6 +44,7 @@ def calibrate(
     preset: str = "default",
     place: str | None = None,
     windows: bool = False,
+    labelled: AnyPath | None = None,
 ) -> Adapter:
     """Calibrate a place from unlabelled recordings of it.
 
@@ -65,6 +67,8 @@ def calibrate(
         A name for the adapter's card; that of the folder by default.
     windows : bool
         Calibrate on windows instead of whole recordings: for streams.
+    labelled : path, optional
+        A sheet of clips that a person has labelled (:mod:`prism_audio.labelling.sheet`).
 
     Returns
     -------
@@ -76,10 +80,13 @@ def calibrate(
     classes = find_classes(
         sources, labels=labels, background=background, encoder=encoder, prompts=prompts
     )
+    words = classes.vocabulary
+    sheet = read_labelled(labelled, words, preset)
     batch = _heard(read_rows(sources, classes, windows=windows))
     if place is None:
         place = Path(sources[0]).resolve().name
-    return calibrate_place(batch, classes.vocabulary, place=place, preset=preset)
+    y = classes_of_rows(sheet, words.labels, batch.files, batch.start, batch.end)
+    return calibrate_place(batch, words, place=place, preset=preset, y=y)
 
 
 def classify(

@@ -83,9 +83,7 @@ def read_batch(path: AnyPath) -> Batch:
 
     if is_matrix_file(path):
         rows = read_matrix(path).rows
-        unknown = np.full(len(rows), np.nan)
-        name = Path(path).name
-        return Batch(rows, [f"{name}[{i}]" for i in range(len(rows))], unknown, unknown)
+        return Batch(rows, *read_places(path, len(rows)))
     store = Store.open(Path(path))
     if len(store) == 0:
         raise InputError(f"{path} holds no embeddings yet; run 'prism embed' to its end")
@@ -100,6 +98,19 @@ def read_batch(path: AnyPath) -> Batch:
         about.fingerprint,
         list(store.failures.items()),
     )
+
+
+def read_places(
+    path: AnyPath, N: int
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """For each of the ``N`` rows of a store or a file of arrays its recording, and where it lies."""
+    from prism_audio.store.store import Store
+
+    if not is_matrix_file(path):
+        store = Store.open(Path(path))
+        return store.paths, store.start, store.end
+    unknown = np.full(N, np.nan)
+    return [f"{Path(path).name}[{i}]" for i in range(N)], unknown, unknown
 
 
 def embed_batch(

@@ -7,6 +7,7 @@ the few numbers by which a stream is told from the calibration.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ from prism_audio.io.arrays import as_rows
 from prism_audio.io.types import Float
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.drift import surroundings
+from prism_audio.labelling.sheet import SheetRow, read_sheet, sheet_classes
 from prism_audio.model.facts import ClassEvidence, Facts
+from prism_audio.model.truth import UNLABELLED
 from prism_audio.model.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -52,6 +55,26 @@ def estimator(preset: str = "default", car: bool = False) -> PRISM:
     return PRISM(preset, car=True, compilation="regression", rounds=rounds, guard=False)
 
 
+def read_labelled(
+    sheet: str | os.PathLike[str] | None, words: Vocabulary, preset: str, car: bool = False
+) -> list[SheetRow]:
+    """The lines of a sheet of labels, none without one; checked before anything costly.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, says what is not a class, or the preset does not use labels.
+    """
+    if sheet is None:
+        return []
+    if not estimator(preset, car).uses_labels:
+        raise InputError("labels are used by the preset 'default' without CAR; leave out the other")
+    lines = read_sheet(sheet)
+    if all(label == UNLABELLED for label in sheet_classes(lines, words.labels)):
+        raise InputError(f"{sheet} has no label yet; fill in its column 'label'")
+    return lines
+
+
 def calibrate_place(
     batch: Batch,
     words: Vocabulary,
@@ -59,8 +82,9 @@ def calibrate_place(
     place: str = "",
     preset: str = "default",
     car: bool = False,
+    y: Labels | None = None,
 ) -> Adapter:
-    """The adapter of a place from unlabelled rows and the classes to tell apart.
+    """The adapter of a place from its rows and the classes to tell apart.
 
     Parameters
     ----------
@@ -72,10 +96,12 @@ def calibrate_place(
         A name for the adapter's card.
     preset, car : str, bool
         See :func:`estimator`.
+    y : (N,) array, optional
+        Classes of rows that a person has labelled, -1 elsewhere.
     """
     refuse_other_encoder(words, batch.fingerprint, batch.encoder)
     model = estimator(preset, car).fit(
-        batch.embeddings, prototypes=words.prototypes, labels=words.labels
+        batch.embeddings, y, prototypes=words.prototypes, labels=words.labels
     )
     lengths = batch.end - batch.start
     seconds = round(float(np.nanmedian(lengths)), 3) if np.isfinite(lengths).any() else None
@@ -93,14 +119,16 @@ def calibrate_rows(
     car: bool = False,
     encoder: str = "",
     fingerprint: str = "",
+    y: Labels | None = None,
 ) -> Adapter:
     """The adapter of a place from rows that need not fit into memory.
 
     What the card tells of the classes is then found on a sample of :data:`EVIDENCE_ROWS` rows.
-    ``encoder`` and ``fingerprint`` say what made the rows, where that is known.
+    ``encoder`` and ``fingerprint`` say what made the rows, where that is known; ``y`` is as in
+    :func:`calibrate_place`.
     """
     refuse_other_encoder(words, fingerprint, encoder)
-    model = estimator(preset, car).fit(source, prototypes=words.prototypes, labels=words.labels)
+    model = estimator(preset, car).fit(source, y, prototypes=words.prototypes, labels=words.labels)
     sample = pick(source, EVIDENCE_ROWS)
     labels = model.adapter_.predict(sample)
     facts = replace(model.adapter_.facts, place=place, evidence_rows=len(sample))

@@ -14,12 +14,13 @@ import numpy as np
 
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.labeller import UNKNOWN, Answer, Labeller
+from prism_audio.labelling.wall_clock import time_of
 from prism_audio.model.adapter import Adapter
 
 # Columns of a table, in their order.
 COLUMNS = (
     "file", "start", "end", "zero_shot", "zero_shot_score", "label", "score", "runner_up", "margin",
-    "probability",
+    "probability", "time", "best", "conviction",
 )  # fmt: skip
 
 
@@ -33,11 +34,14 @@ class Row(Answer):
         The recording.
     start, end : float or None
         Where in it, in seconds; None where that is not known.
+    time : str or None
+        When that was, in ISO 8601; None where neither its name nor its comment says so.
     """
 
     file: str
     start: float | None
     end: float | None
+    time: str | None = None
 
     def columns(self, top: int = 0) -> dict[str, Any]:
         """Name and value of every column of a table, with columns for the ``top`` best classes."""
@@ -66,7 +70,13 @@ def classify(
     """
     answers = Labeller(adapter, threshold=threshold).answer(batch.embeddings, top)
     return [
-        Row(**vars(answer.rounded()), file=file, start=_seconds(start), end=_seconds(end))
+        Row(
+            **vars(answer.rounded()),
+            file=file,
+            start=_seconds(start),
+            end=_seconds(end),
+            time=time_of(file, float(np.nan_to_num(start))),
+        )
         for answer, file, start, end in zip(
             answers, batch.files, batch.start, batch.end, strict=True
         )

@@ -17,6 +17,11 @@ chosen on labelled recordings of the place.
 
 An event is where z of its class passes an onset h, and reaches on both sides as far as z stays above
 half of its peak and above 0.4 h. Windows whose highest z belongs to a background word are background.
+Where several labels may overlap, each is looked for by itself in
+
+    z'_ic = min over a with z_ia > z_ic of  z_ic - leak_ac z_ia
+
+leak_ac is how far prototype a raises the score of c, as a part of how far it raises its own.
 
     h = the least of 4, 4.5, ... 12 at which  61 exp(-0.41 (h - 4)) (hours)  <=  0.2 (number of events)
 
@@ -52,17 +57,30 @@ ENOUGH = 120
 
 
 class Background(NamedTuple):
-    """What is ordinarily heard: ``strength`` of rows is ((rows - centre) head - offset) / deviation."""
+    """What is ordinarily heard: ``strength`` of rows is ((rows - centre) head - offset) / deviation.
+
+    ``leak`` (C, C) is how far a sound of one class raises the strength of every other, as a part of
+    its own.
+    """
 
     centre: Float64
     head: Float64
     offset: Float64
     deviation: Float64
+    leak: Float64
 
     def strengths(self, rows: Float) -> Float64:
         """z (N, C) of smoothed rows (N, d) for the labels and the background words."""
         x = (rows - self.centre) @ self.head
         return np.asarray((x - self.offset) / self.deviation)
+
+    def apart(self, z: Float64) -> Float64:
+        """z (N, C) less what stronger classes account for: what each class adds of its own."""
+        least = z.copy()
+        for a, leak in enumerate(self.leak):
+            stronger = z[:, [a]] > z
+            np.minimum(least, z - leak * z[:, [a]], out=least, where=stronger)
+        return least
 
 
 class Detection(NamedTuple):
@@ -108,7 +126,10 @@ def learn_background(rows: Float, prototypes: Float) -> Background:
     deviation = np.sqrt(x.std(axis=0) * np.sqrt(np.pi / 2) * np.abs(x).mean(axis=0))
     C = len(prototypes)
     deviation = np.where(deviation > 0, deviation, np.inf)
-    return Background(centre, head[:, :C], offset[:C], deviation[:C])
+    response = ((P - P.mean(axis=0)) @ head / deviation)[:C, :C]
+    own = np.maximum(np.diag(response), np.finfo(np.float64).tiny)
+    leak = np.clip(response / own[:, None], 0, 1)
+    return Background(centre, head[:, :C], offset[:C], deviation[:C], leak)
 
 
 def false_rate(z: Float64 | float) -> Float64:
@@ -138,6 +159,16 @@ def detect(z: Float64, labels: int, onset: float) -> list[Detection]:
         if strength >= onset and label < labels:
             events.append(Detection(first + begin, first + end, label, strength))
     return events
+
+
+def detect_each(z: Float64, labels: int, onset: float) -> list[Detection]:
+    """The events of every label by itself, from :meth:`Background.apart`; several may overlap."""
+    events = [
+        event._replace(label=label)
+        for label in range(labels)
+        for event in detect(z[:, [label]], 1, onset)
+    ]
+    return sorted(events)
 
 
 def reach(z: Float64, floor: float) -> tuple[int, int, int]:

@@ -30,6 +30,8 @@ MEMORY, PATIENCE = 120.0, 60.0
 LIMIT = 0.5
 # A mean of fewer rows is noise; such a class uses the mean of all.
 MEMBERS = 5
+# Rows of a batch from which their mean tells of a place.
+ENOUGH = 20
 
 
 class Drifted(NamedTuple):
@@ -60,6 +62,17 @@ def surroundings(E: Any, y: Labels, C: int) -> Surroundings:
         classes=tuple(kept.tolist()),
         centres=centres,
     )
+
+
+def batch_distance(adapter: Adapter, E: Any, y: Labels) -> float | None:
+    """How far rows ``E`` (N, d) of classes ``y`` lie from the calibration, in its spreads.
+
+    None where the adapter does not tell, or where the rows are too few for a mean to say anything.
+    """
+    drift = Drift.of(adapter, 1.0)
+    if drift is None or len(y) < ENOUGH:
+        return None
+    return drift.distance_of(unit_rows(as_rows(E, "E")[0]), y)
 
 
 class Drift:
@@ -94,6 +107,11 @@ class Drift:
     def distance(self) -> float:
         """Length of the running mean in units of the spread."""
         return float(np.linalg.norm(self._mean) / self._spread)
+
+    def distance_of(self, rows: Float, y: Labels) -> float:
+        """The same for unit rows (N, d) of classes ``y`` all at once."""
+        mean = rows.mean(axis=0, dtype=np.float64) - self._centres[y].mean(axis=0)
+        return float(np.linalg.norm(mean) / self._spread)
 
     def add(self, embedding: Float, index: int) -> Drifted | None:
         """Take in a unit row and its class; says so when the stream leaves, or comes back."""

@@ -20,9 +20,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.io.types import Float64
 from prism_audio.labelling import detection
 from prism_audio.labelling.batch import Batch
 from prism_audio.labelling.classify import Row
+from prism_audio.labelling.wall_clock import time_of
 from prism_audio.model.adapter import Adapter
 
 
@@ -49,8 +51,9 @@ class Event:
         Mean score of the windows that carry the label.
     windows : int
         How many do.
-    confidence : float or None
-        The chance that it is real; None where the background is not known.
+    confidence, strength : float or None
+        The chance that it is real, and by how many deviations it stands out; None where the
+        background is not known.
     scores : dict from label to float
         Mean score of every label while it went on, where that is known.
     """
@@ -61,6 +64,7 @@ class Event:
     score: float
     windows: int
     confidence: float | None = None
+    strength: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
 
 
@@ -142,8 +146,9 @@ def events(windows: Iterable[LabelledWindow], confirm: int = 1) -> Iterator[Even
 class FileEvent(NamedTuple):
     """An event and the recording it was heard in.
 
-    ``score`` is the mean cosine of its windows, ``confidence`` the chance that it is real, where the
-    background is known.
+    ``score`` is the mean cosine of its windows; where the background is known, ``confidence`` is the
+    chance that it is real and ``strength`` by how many deviations it stands out. ``time`` is when it
+    began, in ISO 8601, where the recording tells.
     """
 
     file: str
@@ -153,6 +158,8 @@ class FileEvent(NamedTuple):
     score: float
     windows: int
     confidence: float | None = None
+    strength: float | None = None
+    time: str | None = None
 
 
 def merge_windows(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
@@ -166,7 +173,8 @@ def merge_windows(rows: Iterable[Row], confirm: int = 1) -> list[FileEvent]:
         )
         for event in events(labelled, confirm):
             start, end, score = round(event.start, 3), round(event.end, 3), round(event.score, 6)
-            result.append(FileEvent(file, start, end, event.label, score, event.windows))
+            time = time_of(file, start)
+            result.append(FileEvent(file, start, end, event.label, score, event.windows, time=time))
     return result
 
 
@@ -175,7 +183,9 @@ def has_background(batch: Batch) -> bool:
     return len(batch) >= detection.ENOUGH
 
 
-def detect_events(batch: Batch, adapter: Adapter, *, confirm: int = 1) -> list[FileEvent]:
+def detect_events(
+    batch: Batch, adapter: Adapter, *, confirm: int = 1, multi: bool = False
+) -> list[FileEvent]:
     """The events of recordings from one place, against the background that they share.
 
     Parameters
@@ -186,6 +196,8 @@ def detect_events(batch: Batch, adapter: Adapter, *, confirm: int = 1) -> list[F
         Its correction is applied first; its labels are what is listened for.
     confirm : int
         Windows that an event lasts at least.
+    multi : bool
+        Look for every label by itself, so that events of several may overlap.
     """
     spans = _recordings(batch)
     hop = float(np.median(np.concatenate([np.diff(batch.start[span]) for span in spans])))
@@ -194,10 +206,15 @@ def detect_events(batch: Batch, adapter: Adapter, *, confirm: int = 1) -> list[F
     strengths = [background.strengths(smoothed) for smoothed in rows]
     C = len(adapter.labels) - (adapter.facts.background or 0)
     onset = detection.choose_onset(strengths, C, hop)
+    least = label_onsets(adapter, onset)
     result, z = [], []
     for span, smoothed, strength in zip(spans, rows, strengths, strict=True):
-        for event in detection.detect(strength, C, onset):
-            if event.last - event.first + 1 < confirm:
+        if multi:
+            found = detection.detect_each(background.apart(strength), C, onset)
+        else:
+            found = detection.detect(strength, C, onset)
+        for event in found:
+            if event.last - event.first + 1 < confirm or event.strength < least[event.label]:
                 continue
             part = slice(span.start + event.first, span.start + event.last + 1)
             scores = adapter.prototypes[event.label] @ smoothed[event.first : event.last + 1].T
@@ -205,18 +222,27 @@ def detect_events(batch: Batch, adapter: Adapter, *, confirm: int = 1) -> list[F
             begin = max(middle[0] - hop / 2, batch.start[span.start])
             end = min(middle[-1] + hop / 2, batch.end[span.stop - 1])
             z.append(event.strength)
+            file = batch.files[span.start]
             result.append(
                 FileEvent(
-                    batch.files[span.start],
+                    file,
                     round(float(begin), 3),
                     round(float(end), 3),
                     adapter.labels[event.label],
                     round(float(scores.mean()), 6),
                     part.stop - part.start,
+                    strength=round(event.strength, 4),
+                    time=time_of(file, float(begin)),
                 )
             )
     sure = detection.confidences(z, hop * len(batch) / 3600)
     return [e._replace(confidence=round(float(c), 4)) for e, c in zip(result, sure, strict=True)]
+
+
+def label_onsets(adapter: Adapter, onset: float) -> Float64:
+    """The least strength (C,) of an event of every label: the onset, or a higher one of its own."""
+    own = adapter.facts.label_onsets or (None,) * len(adapter.labels)
+    return np.array([onset if value is None else max(onset, value) for value in own])
 
 
 def _recordings(batch: Batch) -> list[slice]:

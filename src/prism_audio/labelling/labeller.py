@@ -18,7 +18,7 @@ import numpy as np
 from prism_audio.errors import InputError
 from prism_audio.geometry.sphere import Labels, unit_rows
 from prism_audio.io.arrays import as_rows, refuse_non_finite, to_numpy
-from prism_audio.io.types import Float
+from prism_audio.io.types import Float, Float64
 from prism_audio.model.adapter import LONG, SHORT, Adapter
 
 # The label where no class convinces, where a background word is the best, and of digital silence.
@@ -48,6 +48,8 @@ class Answer:
         What the encoder alone says.
     convinced : bool
         Whether the best class is good enough to be the label.
+    conviction : float
+        What is compared with the threshold of the best class: cosines before and after, weighed.
     top : tuple of (str, float)
         The best classes with their scores, as many as were asked for.
     """
@@ -62,6 +64,7 @@ class Answer:
     zero_shot: str
     zero_shot_score: float
     convinced: bool
+    conviction: float
     top: tuple[tuple[str, float], ...]
 
     def rounded(self) -> Answer:
@@ -72,6 +75,7 @@ class Answer:
             probability=None if self.probability is None else round(self.probability, 4),
             margin=None if self.margin is None else round(self.margin, 6),
             zero_shot_score=round(self.zero_shot_score, 6),
+            conviction=round(self.conviction, 6),
             top=tuple((label, round(score, 6)) for label, score in self.top),
         )
 
@@ -84,16 +88,20 @@ class Labeller:
     adapter : Adapter
         What corrects and labels; ``Adapter.zero_shot`` for plain zero-shot.
     threshold : float, optional
-        The least cosine that convinces. By default the adapter decides, on cosines before and after
-        its correction (:mod:`prism_audio.geometry.confidence`); one that has no threshold of its own
-        is always believed.
+        The least cosine that convinces, whatever the label. By default the adapter decides, on cosines
+        before and after its correction (:mod:`prism_audio.geometry.confidence`), label by label where
+        it has thresholds of its own; one that has none at all is always believed.
     """
 
     def __init__(self, adapter: Adapter, *, threshold: float | None = None) -> None:
         facts = adapter.facts
-        self.adapter = adapter
-        self.threshold = facts.unknown_threshold if threshold is None else threshold
-        if self.threshold is not None and UNKNOWN in adapter.labels:
+        self.adapter, self.threshold = adapter, threshold
+        self.thresholds = (
+            label_thresholds(adapter)
+            if threshold is None
+            else np.full(len(adapter.labels), threshold)
+        )
+        if np.isfinite(self.thresholds).any() and UNKNOWN in adapter.labels:
             raise InputError(
                 f"a class is called {UNKNOWN!r}, which is also the answer for what no class fits; "
                 "word that class differently, or set no threshold"
@@ -154,10 +162,8 @@ class Labeller:
         ranked = S[each[:, None], order].tolist()
         before = S_0[each, y]
         first = S_0.argmax(axis=1)
-        convinced = [True] * n
-        if self.threshold is not None:
-            conviction = (1 - self._share) * S[each, y] + self._share * before
-            convinced = (conviction >= self.threshold).tolist()
+        conviction = (1 - self._share) * S[each, y] + self._share * before
+        convinced = (conviction >= self.thresholds[y]).tolist()
         reported = (y < self._labels).tolist()
         sure: list[float | None] = [None] * n
         if self._temperature is not None:
@@ -175,6 +181,7 @@ class Labeller:
                 zero_shot=names[first[i]],
                 zero_shot_score=float(S_0[i, first[i]]),
                 convinced=convinced[i] and reported[i],
+                conviction=float(conviction[i]),
                 top=tuple((names[c], s) for c, s in zip(best, score, strict=True))[: max(1, top)],
             )
             for i, (best, score) in enumerate(zip(order.tolist(), ranked, strict=True))
@@ -194,6 +201,7 @@ class Labeller:
             margin=None if answer.margin is None else 0.0,
             zero_shot_score=0.0,
             convinced=named,
+            conviction=0.0,
             top=tuple((label, 0.0) for label, _ in answer.top),
         )
 
@@ -201,6 +209,14 @@ class Labeller:
         if best >= self._labels:
             return BACKGROUND
         return self.adapter.labels[best] if convinced else UNKNOWN
+
+
+def label_thresholds(adapter: Adapter) -> Float64:
+    """The least conviction (C,) of every label: its own, else the adapter's, else minus infinity."""
+    facts = adapter.facts
+    common = -np.inf if facts.unknown_threshold is None else facts.unknown_threshold
+    own = facts.label_thresholds or (None,) * len(adapter.labels)
+    return np.array([common if value is None else value for value in own])
 
 
 def _ranking(S: Float, y: Labels, most: int) -> Labels:

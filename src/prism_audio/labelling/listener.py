@@ -147,6 +147,8 @@ class Listener:
         Calibrate on the first so many answers, then go on with what that gave.
     preset, place : str
         For that calibration.
+    multi : bool
+        Look for every label by itself, so that events of several may overlap.
 
     Attributes
     ----------
@@ -168,6 +170,7 @@ class Listener:
         warmup: int = 0,
         preset: str = "default",
         place: str = "",
+        multi: bool = False,
     ) -> None:
         refuse_other_encoder(adapter, encoder.fingerprint, encoder.id)
         self.encoder, self.pace = encoder, pace
@@ -175,7 +178,9 @@ class Listener:
         self._threshold = threshold
         self._warmup, self._preset, self._place = warmup, preset, place
         self._warm: list[WindowAnswer] | None = [] if warmup else None
-        self._events = LiveEvents(adapter, pace.hop, pace.window, encoder.window, pace.confirm)
+        self._events = LiveEvents(
+            adapter, pace.hop, pace.window, encoder.window, pace.confirm, multi
+        )
         self._ended: deque[Change] = deque()  # events that a switch has cut off
         self._use(adapter)
 

@@ -10,13 +10,14 @@ is too short for one, so its labels are merged, as those of a short recording ar
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from prism_audio.io.types import Float32, Float64
 from prism_audio.labelling import detection
-from prism_audio.labelling.events import Change, Event, Events, LabelledWindow
+from prism_audio.labelling.events import Change, Event, Events, LabelledWindow, label_onsets
 from prism_audio.model.adapter import Adapter
 
 # Seconds that the background remembers, and at most from one look at it to the next. Before that it is
@@ -45,12 +46,20 @@ class LiveEvents:
         Seconds from one row to the next, behind a row, and in the encoder's own window.
     confirm : int
         Windows that an event lasts at least.
+    multi : bool
+        Look for every label by itself, so that events of several may overlap.
     """
 
     def __init__(
-        self, adapter: Adapter, hop: float, window: float, own: float, confirm: int = 1
+        self,
+        adapter: Adapter,
+        hop: float,
+        window: float,
+        own: float,
+        confirm: int = 1,
+        multi: bool = False,
     ) -> None:
-        self._hop, self._confirm = hop, confirm
+        self._hop, self._confirm, self._multi = hop, confirm, multi
         self._width = max(1, round((detection.SMOOTHING - (window - own)) / hop))
         rows = round(MEMORY / hop)
         self._past: deque[tuple[float, float, Float32]] = deque(maxlen=max(rows, detection.ENOUGH))
@@ -59,12 +68,11 @@ class LiveEvents:
         self._since = 0  # windows since the sound last began
         self._background: detection.Background | None = None
         self._onset, self._strengths = 0.0, [0.0]
-        self._track = Track(hop, confirm)
         self._use(adapter)
 
     def switch_to(self, adapter: Adapter) -> list[Change]:
         """Go on with another adapter; what is going on ends."""
-        changes = self._named(self._track.close())
+        changes = self._named(track.close() for track in self._tracks)
         self._use(adapter)
         if self._background is not None:
             self._learn()
@@ -85,14 +93,14 @@ class LiveEvents:
             return []
         changes = []
         for heard in self._smoothed(fresh):
-            changes += self._named(self._track.add(heard, self._labels, self._onset))
+            changes += self._named(track.add(heard, self._onset) for track in self._tracks)
         return changes
 
     def close(self) -> list[Change]:
         """The sound is over: gives the ends of what was going on. More may come, from time 0 on."""
         self._since = 0
         if self._first is None:
-            return self._named(self._track.close())
+            return self._named(track.close() for track in self._tracks)
         merger, changes = Events(self._confirm), []
         for window in self._first:
             changes += merger.add(window)
@@ -102,6 +110,8 @@ class LiveEvents:
     def _use(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._labels = len(adapter.labels) - (adapter.facts.background or 0)
+        columns = range(self._labels) if self._multi else (None,)
+        self._tracks = [Track(adapter, self._hop, self._confirm, only=c) for c in columns]
 
     def _learn(self) -> None:
         """Learn the background and the onset from what is remembered."""
@@ -127,6 +137,8 @@ class LiveEvents:
         since = max(0, len(self._past) - self._since)
         rows = self._rows(count, since)
         z, scores = self._background.strengths(rows), rows @ self._adapter.prototypes.T
+        if self._multi:
+            z = self._background.apart(z)
         ends = range(len(self._past) - count, len(self._past))
         begins = (max(since, end - self._width + 1) for end in ends)
         middles = [
@@ -135,8 +147,12 @@ class LiveEvents:
         ]
         return [Heard(*each) for each in zip(middles, z, scores, strict=True)]
 
-    def _named(self, changes: list[TrackChange]) -> list[Change]:
-        return [("begin" if begins else "end", self._event(span)) for begins, span in changes]
+    def _named(self, changes: Iterable[list[TrackChange]]) -> list[Change]:
+        return [
+            ("begin" if begins else "end", self._event(span))
+            for track in changes
+            for begins, span in track
+        ]
 
     def _event(self, span: Span) -> Event:
         hours = self._hop * len(self._past) / 3600
@@ -149,6 +165,7 @@ class LiveEvents:
             float(mean[span.label]),
             span.windows,
             round(float(sure), 4),
+            round(span.strength, 4),
             {
                 name: round(float(score), 6)
                 for name, score in zip(self._adapter.labels, mean[: self._labels], strict=False)
@@ -176,23 +193,33 @@ class Track:
 
     Parameters
     ----------
+    adapter : Adapter
+        Says which columns are labels, and what strength each needs.
     hop : float
         Seconds from window to window.
     confirm : int
         Windows that an event lasts at least.
+    only : int, optional
+        Look for this label alone.
     """
 
-    def __init__(self, hop: float, confirm: int = 1) -> None:
-        self._hop, self._confirm = hop, confirm
+    def __init__(
+        self, adapter: Adapter, hop: float, confirm: int = 1, only: int | None = None
+    ) -> None:
+        self._adapter, self._hop, self._confirm = adapter, hop, confirm
+        self._columns = slice(None) if only is None else slice(only, only + 1)
+        self._first = only or 0
+        self._labels = len(adapter.labels) - (adapter.facts.background or 0)
         self._rise: deque[Heard] = deque(maxlen=max(2, round(RISE / hop)))
         self._event: Span | None = None
         self._spent = False  # the event of this rise is over: one a rise, as in files
 
-    def add(self, heard: Heard, labels: int, onset: float) -> list[TrackChange]:
-        """Hear one more window, of whose columns the first ``labels`` are labels."""
+    def add(self, heard: Heard, onset: float) -> list[TrackChange]:
+        """Hear one more window."""
+        heard = heard._replace(z=heard.z[self._columns])
         floor = detection.FLOOR * onset
         if float(heard.z.max()) <= floor:
-            changes = self._end() if self._event else self._begin(labels, onset, over=True)
+            changes = self._end() if self._event else self._begin(onset, over=True)
             self._rise.clear()
             self._spent = False
             return changes
@@ -201,21 +228,24 @@ class Track:
         if self._spent:
             return []
         self._rise.append(heard)
-        return self._begin(labels, onset, over=False)
+        return self._begin(onset, over=False)
 
     def close(self) -> list[TrackChange]:
         """The end of what is going on."""
         return self._end() if self._event else []
 
-    def _begin(self, labels: int, onset: float, *, over: bool) -> list[TrackChange]:
+    def _begin(self, onset: float, *, over: bool) -> list[TrackChange]:
         """An event, where the rise has one that is past its peak."""
         if not self._rise:
             return []
         z = np.array([heard.z for heard in self._rise])
-        label = int(z.max(axis=0).argmax())
-        peak, first, last = detection.reach(z[:, label], detection.FLOOR * onset)
-        strength, rising = float(z[peak, label]), peak == len(z) - 1 and not over
-        if label >= labels or strength < onset or rising or last - first + 1 < self._confirm:
+        column = int(z.max(axis=0).argmax())
+        label = self._first + column
+        peak, first, last = detection.reach(z[:, column], detection.FLOOR * onset)
+        strength, rising = float(z[peak, column]), peak == len(z) - 1 and not over
+        if label >= self._labels or rising or last - first + 1 < self._confirm:
+            return []
+        if strength < label_onsets(self._adapter, onset)[label]:
             return []
         part = list(self._rise)[first : last + 1]
         self._event = Span(
@@ -230,7 +260,7 @@ class Track:
         return [begun, *self._end()] if over or last < len(z) - 1 else [begun]
 
     def _go_on(self, event: Span, heard: Heard, floor: float) -> list[TrackChange]:
-        z = float(heard.z[event.label])
+        z = float(heard.z[event.label - self._first])
         strength = max(event.strength, z)
         if z <= max(floor, strength / 2):
             return self._end()

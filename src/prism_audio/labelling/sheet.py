@@ -27,8 +27,8 @@ from prism_audio.errors import InputError
 from prism_audio.io.table_files import plain_cell
 from prism_audio.labelling.formats.base import in_order, read_seconds
 from prism_audio.labelling.formats.label_studio import read_export
+from prism_audio.model.truth import UNLABELLED
 
-UNLABELLED = -1
 # What a person writes of a clip that is none of the classes.
 OTHER = "other"
 # A label counts for a row of which it covers at least this part. Neighbouring windows share half of
@@ -85,7 +85,7 @@ def read_sheet(path: str | os.PathLike[str]) -> list[SheetRow]:
     return [_row(record, path, line) for line, record in lines]
 
 
-def label_rows(
+def classes_of_rows(
     sheet: Sequence[SheetRow],
     names: Sequence[str],
     files: Sequence[str],
@@ -109,7 +109,7 @@ def label_rows(
         If a label is not one of the classes, a recording is not one of the files, or two lines say
         different things of the same row.
     """
-    classes = {clean_label(name): index for index, name in enumerate(names)}
+    labels = sheet_classes(sheet, names)
     members: dict[str, list[int]] = {}
     for index, name in enumerate(files):
         members.setdefault(name, []).append(index)
@@ -117,10 +117,9 @@ def label_rows(
     for name in members:
         by_name.setdefault(Path(name).name, []).append(name)
     y = np.full(len(files), UNLABELLED, dtype=np.intp)
-    for line in sheet:
-        if not line.label or (line.label == OTHER and OTHER not in classes):
+    for line, label in zip(sheet, labels, strict=True):
+        if label == UNLABELLED:
             continue
-        label = class_of(line.label, classes)
         rows = np.array(_members(line.file, members, by_name), dtype=np.intp)
         rows = rows[_covered(line, start[rows], end[rows])]
         other = rows[(y[rows] != UNLABELLED) & (y[rows] != label)]
@@ -130,7 +129,24 @@ def label_rows(
                 "keep one of the two lines"
             )
         y[rows] = label
+    if not (y != UNLABELLED).any() and any(label != UNLABELLED for label in labels):
+        raise InputError(
+            f"no label of the sheet covers a row (the first is for {sheet[0].file}); a label counts "
+            f"for a row of which it covers {COVERED:.0%}. Leave start and end empty where it is for "
+            "the whole recording"
+        )
     return y
+
+
+def sheet_classes(sheet: Sequence[SheetRow], names: Sequence[str]) -> list[int]:
+    """The class of every line of a sheet, -1 where it names none; refuses labels that are no class."""
+    classes = {clean_label(name): index for index, name in enumerate(names)}
+    return [
+        UNLABELLED
+        if not line.label or (line.label == OTHER and OTHER not in classes)
+        else class_of(line.label, classes)
+        for line in sheet
+    ]
 
 
 def class_of(label: str, classes: dict[str, int]) -> int:

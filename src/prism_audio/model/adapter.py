@@ -196,6 +196,9 @@ class Adapter:
             facts = Facts.from_dict(fields.pop("facts"))
             if facts.classes is not None and not facts.classes.fits(len(labels)):
                 raise AdapterError(f"facts.classes does not tell of {len(labels)} classes")
+            for name in ("label_thresholds", "label_onsets"):
+                if len(getattr(facts, name)) not in (0, len(labels)):
+                    raise AdapterError(f"facts.{name} does not tell of {len(labels)} classes")
             if facts.surroundings is not None and not facts.surroundings.fits(*prototypes.shape):
                 raise AdapterError("facts.surroundings does not fit the classes")
             return cls(W, prototypes, labels, **fields, facts=facts)
@@ -214,6 +217,7 @@ class Adapter:
             ("verdict", facts.verdict),
             ("because", "; ".join(facts.reasons)),
             ("calibrated on", "" if facts.N is None else counted(facts.N, "clip")),
+            ("labels used", counted(facts.labels, "label") if facts.labels else ""),
             ("date", facts.date),
             ("encoder", _named(self.encoder, self.encoder_fingerprint)),
             ("prompts", _named(self.prompts, self.prompts_fingerprint)),

@@ -37,6 +37,7 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
 from prism_audio.model.incremental import Reservoir
 from prism_audio.model.presets import PRESETS
+from prism_audio.model.truth import class_indices
 
 # Rows that tell how scores are to be read; more would not change medians and means that matter.
 READ_ROWS = 1024
@@ -132,9 +133,13 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Calibrate on embeddings ``X`` (N, d) with text ``prototypes`` (C, d).
 
         Both are normalised in copies; the caller's arrays are only read. Rows of zeros (silence has
-        no direction) are left out of the calibration. ``y`` is ignored: there are no labels.
-        ``labels`` names the classes in the adapter. ``X`` may also be rows on disk or on a cluster:
-        what :func:`prism_audio.out_of_core.chunks.open_chunks` gives.
+        no direction) are left out of the calibration. ``labels`` names the classes in the adapter.
+        ``X`` may also be rows on disk or on a cluster: what
+        :func:`prism_audio.out_of_core.chunks.open_chunks` gives.
+
+        ``y`` (N,) holds what is known of some rows: names or indices of classes, and -1 for a row
+        without a label. None is needed. Where the map is composed, as in ``default``, those there
+        are are used; the other presets are blind to them.
         """
         params = self._parameters()
         self.__dict__.pop("reservoir_", None)
@@ -154,7 +159,9 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not T.any(axis=1).all():
             empty = np.flatnonzero(~T.any(axis=1)).tolist()
             raise InputError(f"prototypes are all zero in rows {empty}; embed the labels again")
-        result = _calibrate(source, T, params, self.preset)
+        names = tuple(labels) or tuple(map(str, range(len(T))))
+        known = None if y is None else self._known(y, heard, names)
+        result = _calibrate(source, T, params, self.preset, known)
         verdict = result.verdict
 
         self.parameters_ = params
@@ -173,7 +180,7 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         adapter = Adapter(
             result.W.astype(source.dtype),
             T,
-            tuple(labels) or tuple(map(str, range(len(T)))),
+            names,
             parameters={"preset": self.preset, **params.as_dict()},
         )
         self.adapter_ = replace(
@@ -183,6 +190,16 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.labels_ = np.full(len(heard), fold(result.W, T)[-1].argmax())
         self.labels_[heard] = result.labels
         return self
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether ``fit`` makes use of labels ``y``: where the map is composed, as in ``default``."""
+        return self._parameters().compilation == "composition"
+
+    def _known(self, y: Any, heard: Mask, names: Sequence[str]) -> Labels | None:
+        """The classes of the heard rows, -1 where they are not known; None if none is to be used."""
+        classes = class_indices(y, len(heard), names)[heard]
+        return classes if self.uses_labels and (classes >= 0).any() else None
 
     def _rows(self, X: Any) -> tuple[RowSource, Mask]:
         """The rows that have a direction, and which of all rows those are."""
@@ -206,11 +223,11 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> PRISM:
         """Calibrate on embeddings ``X`` (n, d) together with those of all calls before.
 
-        ``prototypes`` and ``labels`` are taken from the first call. The result is that of one ``fit``
-        on everything, as long as ``incremental.CAPACITY`` rows hold it; then on a uniform
-        sample. For another capacity, or a place that changes, ``fit`` on the rows of an
-        ``incremental.Reservoir``. A ``fit`` keeps no rows: what is added after it starts
-        anew, with prototypes.
+        ``prototypes`` and ``labels`` are taken from the first call, ``y`` is as in ``fit``. The
+        result is that of one ``fit`` on everything, as long as ``incremental.CAPACITY`` rows hold it;
+        then on a sample that is uniform and keeps labelled rows. For another capacity, or a place
+        that changes, ``fit`` on the rows of an ``incremental.Reservoir``. A ``fit`` keeps no rows:
+        what is added after it starts anew, with prototypes.
         """
         if hasattr(self, "reservoir_"):
             self._fitted(X)
@@ -225,8 +242,10 @@ class PRISM(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         else:
             text, names = np.array(as_rows(prototypes, "prototypes")[0]), tuple(labels)
             reservoir = Reservoir()
-        reservoir.add(as_rows(X, "X", text.shape[1])[0])
-        self.fit(reservoir.rows, prototypes=text, labels=names)
+        rows = as_rows(X, "X", text.shape[1])[0]
+        classes = tuple(names) or tuple(map(str, range(len(text))))
+        reservoir.add(rows, None if y is None else class_indices(y, len(rows), classes))
+        self.fit(reservoir.rows, reservoir.y, prototypes=text, labels=names)
         if not is_torch(X):
             validate_data(self, X, skip_check_array=True)  # remembers feature names
         facts = replace(self.adapter_.facts, seen=reservoir.seen)
@@ -317,7 +336,9 @@ def _reading(adapter: Adapter, source: RowSource, verdict: Verdict) -> dict[str,
     return confidence(scores, zero_shot, agreement)._asdict()
 
 
-def _calibrate(source: RowSource, T: Float, params: Parameters, preset: str) -> Calibration:
+def _calibrate(
+    source: RowSource, T: Float, params: Parameters, preset: str, y: Labels | None
+) -> Calibration:
     """The calibration that a preset asks for."""
     N, d = source.shape
     if not N:
@@ -326,4 +347,4 @@ def _calibrate(source: RowSource, T: Float, params: Parameters, preset: str) -> 
     if preset == "released":
         # The script knows no chunks; it holds several copies of all rows.
         return calibrate_released(pick(source, N), T, params)
-    return calibrate(source, T, params)
+    return calibrate(source, T, params, y)

@@ -103,6 +103,9 @@ class Facts:
         What each round of the calibration saw.
     temperature, zero_shot_share, unknown_threshold : float or None
         How to read scores (:mod:`prism_audio.geometry.confidence`).
+    label_thresholds, label_onsets : tuple of (float or None)
+        For every label the least conviction of a clip, and the least strength of an event, that were
+        chosen on recordings with a truth; None or empty: the rule for all labels.
     row, seconds : str, float or None
         What a row stood for (``clip``, ``window``), and its usual length.
     evidence_rows, seen : int or None
@@ -127,6 +130,8 @@ class Facts:
     temperature: float | None = None
     zero_shot_share: float | None = None
     unknown_threshold: float | None = None
+    label_thresholds: tuple[float | None, ...] = ()
+    label_onsets: tuple[float | None, ...] = ()
     row: str = ""
     seconds: float | None = None
     evidence_rows: int | None = None
@@ -141,6 +146,12 @@ class Facts:
         """How much of the correction is used, 0 to 1."""
         weight = self.numbers.get("weight")
         return None if weight is None else float(_checked(weight, float, "facts.numbers.weight"))
+
+    @property
+    def labels(self) -> int:
+        """How many labelled clips the calibration used; 0 where it was blind."""
+        used = self.numbers.get("labels") if self.numbers.get("labels_used") else 0
+        return int(_checked(used or 0, int, "facts.numbers.labels"))
 
     @classmethod
     def from_dict(cls, document: Any) -> Facts:

@@ -7,7 +7,7 @@ Every clip draws how long it stays, so clip i is still held after t with probabi
 exp(-(t - i) / memory), whatever the others do: a sample that forgets exponentially. Without forgetting
 (memory = infinity) the u_i are alike for all clips and the largest ``capacity`` of them are a uniform
 sample of everything that came. Which clips are held depends on the seed and their order alone, not on
-the chunks they came in.
+the chunks they came in. A labelled clip is worth many others, so without forgetting it stays.
 
 The ordinary calibration runs on the clips held. While all are, the result is that of one batch; and
 because that is graded, a place starts as zero-shot with its first clip, its shift is corrected from a
@@ -21,7 +21,9 @@ import math
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.geometry.sphere import Labels
 from prism_audio.io.types import Float, Float64
+from prism_audio.model.truth import UNLABELLED
 
 # 32 MiB of float32 rows with d = 512. Labels of a calibration hang on its sample, so it should be large.
 CAPACITY = 16_384
@@ -43,6 +45,8 @@ class Reservoir:
     ----------
     rows : (n, d) array
         The rows held, in the order in which they came.
+    y : (n,) array
+        Their classes, -1 where a row has no label.
     seen : int
         How many came.
     """
@@ -58,13 +62,17 @@ class Reservoir:
         self._random = np.random.default_rng(seed)
         self._stay: Float64 = np.empty(0)
         self.rows: Float = np.empty((0, 0), dtype=np.float32)
+        self.y: Labels = np.empty(0, dtype=np.intp)
         self.seen = 0
 
-    def add(self, rows: Float) -> None:
-        """Take in ``rows`` (n, d); the caller's array is copied from, never kept."""
+    def add(self, rows: Float, y: Labels | None = None) -> None:
+        """Take in ``rows`` (n, d) with classes ``y`` (n,); the caller's arrays are never kept."""
+        y = np.full(len(rows), UNLABELLED, dtype=np.intp) if y is None else y
         arrival = self.seen + np.arange(len(rows))
         self.seen += len(rows)
         stay = arrival / self._memory + self._random.standard_exponential(len(rows))
+        if math.isinf(self._memory):
+            stay[y != UNLABELLED] = math.inf
         stay = np.concatenate([self._stay, stay])
         held = np.flatnonzero(stay >= (self.seen - 1) / self._memory)
         if len(held) > self._capacity:
@@ -74,4 +82,5 @@ class Reservoir:
         old, new = held[held < before], rows[held[held >= before] - before]
         kind = self.rows.dtype if before else rows.dtype
         self.rows = np.concatenate([self.rows[old], new]).astype(kind) if before else new.copy()
+        self.y = np.concatenate([self.y, y])[held]
         self._stay = stay[held]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from prism_audio.encoders.prompts import clean_label
 from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.sheet import OTHER, class_of
+from prism_audio.model.truth import UNLABELLED
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.serve.calibration_process import run_calibration
 from prism_audio.serve.errors import ApiError, all_failed
@@ -43,6 +46,8 @@ class Calibration:
         Whether to look at windows; None where the length of the recordings decides.
     sounds : list
         Recordings that are still to be embedded, or what was embedded before.
+    heard : mapping
+        What people heard in some of them, by row.
     """
 
     service: Service
@@ -51,6 +56,7 @@ class Calibration:
     take_weaker: bool
     windows: bool | None
     sounds: Sequence[Recording] | Rows
+    heard: Mapping[str, str] = field(default_factory=dict)
 
     async def run(self, job: Job) -> CalibrationResult:
         """Do it; the job tells how far it is."""
@@ -67,7 +73,12 @@ class Calibration:
             prefix="prism-calibration-", ignore_cleanup_errors=True
         ) as folder:
             adapter, report = await run_calibration(
-                batch, self.words, place=job.site, preset=self.preset, folder=Path(folder)
+                batch,
+                self.words,
+                place=job.site,
+                preset=self.preset,
+                folder=Path(folder),
+                y=self._classes(recordings, batch),
             )
         job.begin("storing")
         put = partial(self.service.sites.put, take_weaker=self.take_weaker)
@@ -99,6 +110,17 @@ class Calibration:
         if windows is None:
             windows = any((recording.seconds or 0) > LONGEST_CLIP for recording in recordings)
         return self._window_batch(recordings) if windows else self._clip_batch(recordings)
+
+    def _classes(self, recordings: Sequence[EmbeddedRecording], batch: Batch) -> list[int] | None:
+        """The classes that people heard in the rows of a batch, -1 where they did not listen."""
+        if not self.heard:
+            return None
+        if len(batch) != len(recordings):
+            message = "labels are of whole recordings, not of their windows; send windows=false"
+            raise ApiError(422, "no_windows", message)
+        names = {clean_label(name): index for index, name in enumerate(self.words.labels)}
+        labels = (self.heard.get(recording.row, OTHER) for recording in recordings)
+        return [UNLABELLED if label == OTHER else class_of(label, names) for label in labels]
 
     def _window_batch(self, recordings: Sequence[EmbeddedRecording]) -> Batch:
         """Windows of all recordings, evenly thinned out where there are too many."""

@@ -43,13 +43,23 @@ class Request:
     prompts: str
     prompts_fingerprint: str
     background: int
+    y: list[int] | None
 
 
 async def run_calibration(
-    batch: Batch, words: Vocabulary, *, place: str, preset: str, folder: Path
+    batch: Batch,
+    words: Vocabulary,
+    *,
+    place: str,
+    preset: str,
+    folder: Path,
+    y: list[int] | None = None,
 ) -> tuple[Adapter, CalibrationReport]:
-    """Calibrate on a batch in a process that works in ``folder``: the adapter and its report."""
-    request = request_of(batch, words, place, preset)
+    """Calibrate on a batch in a process that works in ``folder``: the adapter and its report.
+
+    ``y`` are the classes that people heard in the rows, -1 where they did not listen.
+    """
+    request = request_of(batch, words, place, preset, y)
 
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -85,7 +95,9 @@ def _run_process(folder: Path, processes: list[subprocess.Popen[bytes]]) -> None
         raise PrismError(reason or f"the calibration ended with status {process.returncode}")
 
 
-def request_of(batch: Batch, words: Vocabulary, place: str, preset: str) -> Request:
+def request_of(
+    batch: Batch, words: Vocabulary, place: str, preset: str, y: list[int] | None
+) -> Request:
     """All but the arrays."""
     return Request(
         place,
@@ -98,6 +110,7 @@ def request_of(batch: Batch, words: Vocabulary, place: str, preset: str) -> Requ
         words.prompts,
         words.prompts_fingerprint,
         words.background,
+        y,
     )
 
 
@@ -142,7 +155,8 @@ def work(folder: Path) -> None:
             request.prompts_fingerprint,
             request.background,
         )
-    adapter = calibrate_place(batch, words, place=request.place, preset=request.preset)
+    y = None if request.y is None else np.array(request.y, dtype=np.intp)
+    adapter = calibrate_place(batch, words, place=request.place, preset=request.preset, y=y)
     adapter.save(folder / "adapter.safetensors")
     (folder / "report.json").write_text(calibration_report(batch, adapter).model_dump_json())
 

@@ -1,9 +1,8 @@
 """Embed the recordings of requests: each sound once, on threads, in batches that all requests share.
 
-A thread of :class:`EmbeddingQueue` takes whatever waits, up to a batch, so batches grow by themselves
-under load and a lone request never waits for company. What is urgent (a request, a stream) goes
-before what is not (a calibration). An encoder lets no window of a batch influence another, so a
-recording gets the same embedding as alone.
+A batch of :class:`EmbeddingQueue` is whatever waits, so batches grow by themselves under load and a
+lone request never waits for company. Streams go before requests, and those before calibrations. An
+encoder lets no window of a batch influence another, so a recording gets the same embedding as alone.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -34,12 +33,12 @@ from prism_audio.serve.settings import Limits
 from prism_audio.serve.uploads import Recording
 
 # Seconds of sound in a batch: it bounds how long an urgent window waits for the one under way.
-BATCH_SECONDS = 32.0
+BATCH_SECONDS = 16.0
 # Seconds of sound of one recording in a batch, so that none takes the encoder for long.
 PIECE_SECONDS = 16.0
 # Recordings of one request that are decoded at once: more would let a large one push others back.
 AT_ONCE = 2
-URGENT, PATIENT = 0, 1
+LIVE, URGENT, PATIENT = 0, 1, 2
 _CHUNK = 1 << 20
 
 Result = TypeVar("Result")
@@ -50,8 +49,8 @@ class Embedder:
 
     Attributes
     ----------
-    encoder, urgent : Encoder
-        What embeds, and the same for streams, whose windows meet those of requests in the queue.
+    encoder, live : Encoder
+        What embeds, and the same for streams, whose windows go before all others.
     rows : RowCache
         What was embedded before.
     """
@@ -63,7 +62,7 @@ class Embedder:
     def start(self) -> None:
         """Start the threads."""
         self.queue = EmbeddingQueue(self.encoder)
-        self.urgent = cast(Encoder, SharedEncoder(self.queue, URGENT))
+        self.live = cast(Encoder, SharedEncoder(self.queue, LIVE))
         # More than cores: while one waits for the encoder the others decode for its next batch.
         self._threads = ThreadPoolExecutor(8 * usable_cores(), thread_name_prefix="decode")
         self._background = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="calibrate")
@@ -72,7 +71,6 @@ class Embedder:
         """End the threads."""
         for pool in (self._threads, self._background):
             pool.shutdown(cancel_futures=True)
-        self.queue.close()
 
     async def embed(
         self,
@@ -85,7 +83,7 @@ class Embedder:
         Without a time ``until`` which somebody waits, this goes on behind urgent requests.
         """
         pool = self._background if until is None else self._threads
-        encoder = SharedEncoder(self.queue, PATIENT) if until is None else self.urgent
+        encoder = SharedEncoder(self.queue, PATIENT if until is None else URGENT)
 
         def work(part: Sequence[Recording]) -> list[Result | ApiError]:
             results: list[Result | ApiError] = []
@@ -158,14 +156,22 @@ def _unusable(recording: Recording, reason: str) -> ApiError:
 
 @dataclass(order=True)
 class _Ticket:
+    """Windows to embed; a thread that waits holds ``changed`` until they are done, or it ``leads``."""
+
     priority: int
     number: int
     windows: Float32 = field(compare=False)
-    features: Future[Float32] = field(compare=False)
+    leads: bool = field(compare=False, default=False)
+    changed: threading.Lock = field(compare=False, default_factory=threading.Lock)
+    result: Float32 | BaseException | None = field(compare=False, default=None)
 
 
 class EmbeddingQueue:
-    """Threads that embed windows in batches; ``windows`` and ``batches`` count what is done."""
+    """Windows embedded in batches; ``windows`` and ``batches`` count what is done.
+
+    It has no threads of its own: up to ``threads`` of those that wait embed what is most urgent, for
+    the others too, and each hands its turn on once its own windows are done.
+    """
 
     def __init__(self, encoder: Encoder, threads: int | None = None) -> None:
         self.encoder = encoder
@@ -173,67 +179,65 @@ class EmbeddingQueue:
         self._most = max(1, int(BATCH_SECONDS / encoder.window))
         self._waiting: list[_Ticket] = []
         self._numbers = count()
-        self._changed = threading.Condition()
-        self._closed = False
-        self._threads = [
-            threading.Thread(target=self._work, name=f"embed-{i}", daemon=True)
-            for i in range(threads or usable_cores())
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._lock = threading.Lock()
+        self._turns = threads or usable_cores()
 
     @property
     def waiting(self) -> int:
         """Windows that no thread has taken yet."""
-        with self._changed:
+        with self._lock:
             return sum(len(ticket.windows) for ticket in self._waiting)
 
     def embed(self, windows: Float32, priority: int) -> Float32:
         """Features of windows; waits for them. Call it from a thread, never from the event loop."""
-        ticket = _Ticket(priority, next(self._numbers), windows, Future())
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the embedding queue is closed")
-            heapq.heappush(self._waiting, ticket)
-            self._changed.notify()
-        return ticket.features.result()
+        ticket = _Ticket(priority, next(self._numbers), windows)
+        with self._lock:
+            ticket.leads = self._turns > 0 or priority == LIVE  # a stream never waits for a turn
+            if ticket.leads:
+                self._turns -= 1
+            else:
+                heapq.heappush(self._waiting, ticket)
+                ticket.changed.acquire()
+        if not ticket.leads:
+            ticket.changed.acquire()  # until another thread releases it
+        if ticket.leads:
+            self._embed_batch(ticket)
+            self._hand_on()
+        if isinstance(ticket.result, BaseException):
+            raise ticket.result
+        assert ticket.result is not None
+        return ticket.result
 
-    def close(self) -> None:
-        """Embed what still waits, then end the threads."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
-    def _work(self) -> None:
-        while batch := self._take():
-            try:
-                rows = self.encoder.embed_windows(np.concatenate([t.windows for t in batch]))
-            except BaseException as error:  # whoever waits for it must be told, whatever it is
-                for ticket in batch:
-                    ticket.features.set_exception(error)
-                continue
-            at = 0
-            for ticket in batch:
-                ticket.features.set_result(rows[at : at + len(ticket.windows)])
-                at += len(ticket.windows)
-            with self._changed:
-                self.windows += at
-                self.batches += 1
-
-    def _take(self) -> list[_Ticket]:
-        with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            batch: list[_Ticket] = []
-            size = 0
-            while self._waiting and (
-                not batch or size + len(self._waiting[0].windows) <= self._most
-            ):
+    def _embed_batch(self, own: _Ticket) -> None:
+        """Embed windows of this thread, and of others that wait."""
+        batch, size = [own], len(own.windows)
+        with self._lock:
+            while self._waiting and size + len(self._waiting[0].windows) <= self._most:
                 batch.append(heapq.heappop(self._waiting))
                 size += len(batch[-1].windows)
-            return batch
+        try:
+            rows = self.encoder.embed_windows(np.concatenate([t.windows for t in batch]))
+            ends = np.cumsum([len(ticket.windows) for ticket in batch])
+            results: Sequence[Float32 | BaseException] = np.split(rows, ends[:-1])
+        except BaseException as error:  # whoever waits for it must be told, whatever it is
+            results = [error] * len(batch)
+        for ticket, result in zip(batch, results, strict=True):
+            ticket.result = result
+            if ticket is not own:
+                ticket.changed.release()
+        with self._lock:
+            self.windows += size
+            self.batches += 1
+
+    def _hand_on(self) -> None:
+        """Let the most urgent thread that waits embed next."""
+        with self._lock:
+            self._turns += 1
+            if self._turns > 0 and self._waiting:
+                self._turns -= 1
+                following = heapq.heappop(self._waiting)
+                following.leads = True
+                following.changed.release()
 
 
 class SharedEncoder:

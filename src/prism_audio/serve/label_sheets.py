@@ -107,6 +107,13 @@ class LabelSheets:
         except (OSError, ValidationError):
             return LabelSheet()
 
+    def heard(self, site: str) -> dict[str, str]:
+        """The labels of a site by row; refuses a site that has none."""
+        labels = {clip.row: clip.label for clip in self.read(site).clips if clip.label}
+        if not labels:
+            raise ApiError(422, "no_labels", f"the site {site!r} has no labels yet; pick and label")
+        return labels
+
     def write(self, site: str, sheet: LabelSheet) -> LabelSheet:
         """Keep a sheet in place of the present one."""
         return self._change(site, lambda _: sheet)

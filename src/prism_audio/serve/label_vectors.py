@@ -137,12 +137,14 @@ class LabelVectors:
 def relabel(adapter: Adapter, words: Vocabulary) -> Adapter:
     """The same map with other classes.
 
-    The threshold for unknown sounds was learnt with the old classes and is left out.
+    Thresholds were learnt with the old classes and are left out.
     """
     background = words.background or None
     facts = replace(
         adapter.facts,
         unknown_threshold=None,
+        label_thresholds=(),
+        label_onsets=(),
         classes=None,
         surroundings=None,
         background=background,

@@ -65,6 +65,9 @@ Channels = Annotated[int, Query(ge=1, le=32, description="Channels of raw sample
 TakeWeaker = Annotated[
     bool, Query(description="Use the result even if it is weaker than the correction in use.")
 ]
+Labelled = Annotated[
+    bool, Query(description="Learn from the labels that are kept with the site, too.")
+]
 NewName = Annotated[str, Query(pattern=NAME, description="The new name.", examples=["yard"])]
 Version = Annotated[
     int, Query(ge=0, le=10**6, description="A version of the site; 0 is plain zero-shot.")

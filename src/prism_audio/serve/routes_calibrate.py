@@ -10,6 +10,7 @@ from prism_audio.serve import parameters
 from prism_audio.serve.calibration_job import Calibration, Rows
 from prism_audio.serve.errors import ApiError, all_failed, documented
 from prism_audio.serve.job import Job
+from prism_audio.serve.label_sheets import LabelSheets
 from prism_audio.serve.plain_bodies import receive_rows
 from prism_audio.serve.schemas import Schema, example
 from prism_audio.serve.service import Service
@@ -44,6 +45,7 @@ class AcceptedJob(Schema):
 
 def add_routes(app: FastAPI, service: Service) -> None:
     """Add the route to an application."""
+    sheets = LabelSheets(service.sites)
 
     @app.post(
         "/v1/calibrate",
@@ -63,6 +65,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         preset: parameters.Preset = "default",
         prompts: parameters.Prompts = None,
         take_weaker: parameters.TakeWeaker = False,
+        labelled: parameters.Labelled = False,
     ) -> AcceptedJob:
         """Look at unlabelled recordings (or their embeddings) once and correct the site by them.
 
@@ -80,8 +83,10 @@ def add_routes(app: FastAPI, service: Service) -> None:
                 sounds = (await receive_multipart(request, service.limits)).recordings
             else:
                 sounds = _some(await receive_rows(request, service.limits, service.embedder))
+            heard = sheets.heard(site) if labelled else {}
             job = Job(site, len(sounds))
-            submit(job, Calibration(service, words, preset, take_weaker, windows, sounds).run)
+            work = Calibration(service, words, preset, take_weaker, windows, sounds, heard)
+            submit(job, work.run)
         url = f"/v1/jobs/{job.id}"
         return AcceptedJob(job=job.id, site=site, url=url, events=f"{url}/events")
 

@@ -63,7 +63,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         with service.streams.take():
             name = site or service.sites.default
             current = await _current_adapter(service, name, labels, background)
-            encoder = service.embedder.urgent
+            encoder = service.embedder.live
             adapter = current()
             window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST_WINDOW))
             pace = Pace.fit(encoder, window, confirm=confirm)

@@ -97,6 +97,15 @@ def test_labels_by_the_keyboard(page: Page, folder: Path, tmp_path: Path) -> Non
     expect(page.locator("#check-done")).to_contain_text("48 of 48 lines")
     expect(page.locator("#check-estimates")).to_contain_text("From 9 labels")
 
+    with page.expect_response(lambda response: "/v1/calibrate" in response.url) as asked:
+        page.get_by_role("button", name="Use these labels").click()
+    assert asked.value.status == 202
+    assert "labelled=true" in asked.value.url
+    expect(page.locator("#job")).to_be_hidden()
+    expect(page.locator("#job-error")).to_be_hidden()
+    page.get_by_role("button", name="Manage").click()
+    expect(page.locator("#site-versions li.used")).to_contain_text("Version 2")
+
 
 def test_labels_stay_with_the_site(
     page: Page, open_page: Callable[..., Page], served: Served, folder: Path
@@ -110,6 +119,7 @@ def test_labels_stay_with_the_site(
     drop(again, [folder])
     settled(again, 48)
     expect(again.locator("#check-estimates")).to_contain_text("From 3 labels")
+    expect(again.locator("#check-estimates")).to_be_visible()
     again.get_by_role("button", name="Start listening").click()
     expect(again.locator("#check-count")).to_contain_text("Clip 4 of 48, 3 labels")
     again.get_by_label("What to listen for").fill("tone 3, tone 4")

@@ -30,7 +30,8 @@ async function attempt(action) {
 
 function show() {
   const open = Boolean(current());
-  $("check-work").hidden = !open;
+  $("check-work").hidden = !open && !labelled();
+  $("check-clip").hidden = !open;
   $("check-start").hidden = open;
   for (const id of ["check-export", "check-reset"]) $(id).hidden = !labelled();
   $("check-use").disabled = !labelled();
@@ -186,7 +187,7 @@ export function startCheck() {
       await resume();
     });
   });
-  $("check-use").addEventListener("click", () => recalibrate({ labelled: true }));
+  $("check-use").addEventListener("click", () => recalibrate({ labelled: true, take_weaker: true }));
   const later = oncePerFrame(showSection);
   store.on("added changed removed site labels", later);
   store.on("site labels", choices);
