@@ -85,7 +85,7 @@ def coverage(heard: float, clips: float, C: int) -> float:
 
 def carried(clips: float, C: int, weight: float, kappa: float, h: float) -> float:
     """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
-    return weight * kappa**0.5 * h**2 * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
+    return weight * float(np.sqrt(kappa)) * h**2 * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
 
 
 def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard: float) -> Verdict:
