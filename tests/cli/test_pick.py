@@ -235,3 +235,22 @@ def test_sheets_that_cannot_be_used(
     assert done.returncode == 2
     assert message in done.stderr
     assert "no pick.json" in prism("check", "-a", place[1], "--labels", labels).stderr
+
+
+def test_pick_label_calibrate(prism: Prism, place: tuple[Path, Path], tmp_path: Path) -> None:
+    """The sheet of a pick goes into the next calibration, which says so where it is checked."""
+    out, better = tmp_path / "todo", tmp_path / "better.safetensors"
+    pick(prism, place, out, "-n", 25)
+    fill_in(out, sheet(out))
+    labels = out / "sheet.csv"
+    done = prism("calibrate", place[0], "-l", LABELS, "--labelled", labels, "-o", better, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["numbers"]["labels"] == 25
+    right = []
+    for adapter in (place[1], better):
+        rows = json.loads(prism("classify", place[0], "-a", adapter, "--json").stdout)["rows"]
+        right.append(np.mean([row["label"] == TRUE[Path(row["file"]).name[:2]] for row in rows]))
+    assert right[1] >= right[0]
+    checked = prism("check", "-a", better, "--labels", labels)
+    assert checked.returncode == 0
+    assert "was calibrated with 25 labels" in " ".join(checked.stderr.split())

@@ -62,6 +62,11 @@ def command(
         )
     if not random:
         note("the sheet has no probabilities: it is taken as a simple random sample of the clips")
+    if site.facts.labels:
+        note(
+            f"{adapter} was calibrated with {site.facts.labels} labels: clips that it learnt from "
+            "flatter it; check it with others"
+        )
     if as_json:
         say_json(_document(campaign, site.labels, precision))
     else:
