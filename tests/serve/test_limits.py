@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
@@ -68,6 +70,16 @@ def test_a_body_that_does_not_say_so_is_counted(serve):
         headers={"Content-Type": "application/octet-stream"},
     )
     assert code(raw) == (413, "too_large")
+
+
+def test_uploads_leave_room_on_the_disk(serve, monkeypatch):
+    client = serve()
+    large = clip(2) + bytes(2 << 20)  # more than stays in memory
+    assert client.post("/v1/classify", files=form(("a.wav", large))).status_code == 200
+    usage = shutil.disk_usage(tempfile.gettempdir())._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert code(client.post("/v1/classify", files=form(("a.wav", large)))) == (503, "disk_full")
+    assert client.post("/v1/classify", files=form(("b.wav", clip(2)))).status_code == 200
 
 
 def test_too_many_recordings_are_refused(serve):

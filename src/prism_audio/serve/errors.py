@@ -155,5 +155,5 @@ _MEANING = {
     415: "The body is of a type that is not understood here.",
     422: "A parameter is wrong, or no recording can be used; the message says which and why.",
     429: "Too much at once; try again after the seconds in Retry-After.",
-    503: "The service is stopping and takes nothing new.",
+    503: "The service is stopping and takes nothing new, or its disk is almost full.",
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import shutil
 import tempfile
 import time
 import unicodedata
@@ -32,6 +33,8 @@ _IN_MEMORY = 1 << 20
 # Seconds without a byte after which a body is given up; bytes on the disk that earn a second more.
 BODY_IDLE_SECONDS, BYTES_A_SECOND = 20.0, 100_000
 _LONGEST_NAME, _LONGEST_HEAD = 255, 8192
+# Bytes of the disk that uploads leave free, or a tenth of a small disk.
+_RESERVE = 1 << 30
 
 
 class Body:
@@ -88,6 +91,10 @@ class Body:
             raise ApiError(413, "too_large", message)
 
     def _write(self) -> None:
+        disk = shutil.disk_usage(tempfile.gettempdir())
+        if disk.free < min(_RESERVE, disk.total // 10):
+            message = "the disk of the service is almost full; send less, or try again later"
+            raise ApiError(503, "disk_full", message)
         if self._file is None:
             self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the body)
         view = memoryview(self._memory)
