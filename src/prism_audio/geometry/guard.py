@@ -1,12 +1,13 @@
 """How much of a correction a batch can carry, decided without labels.
 
-    W = (1 - w) [I; -w_1 d] + w W_2,        w = w_1 sqrt(k) h^2 N / (N + C + 16)
+    W = (1 - w) [I; -w_1 d] + w W_2,        w = w_1^2 k h^2 N / (N + C + 32)
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
 spread within classes from some dozens, rotation and class means (with the spread in W_2) from hundreds.
 
 w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
-fits any shift; the shift counts as far as several classes explain the clips better than one cloud.
+fits any shift; the shift counts as far as several classes explain the clips better than one cloud, and
+the rest, which builds on it, once more.
 
 k: *would other assumptions say the same?* W_2 comes from rounds that hold every class equally often.
 Other rounds start from what the mixture of the shift has heard and go by its shares. k is Cohen's kappa
@@ -19,7 +20,7 @@ both kinds of rounds agree on what was heard. h is the number of classes heard, 
 labels of the second kind of rounds, in units of C (1 - exp(-N / C)): so many of C classes are among N
 clips if all are as likely. Squared: pairs of classes are told apart, and both must have been heard.
 
-N / (N + C + 16): class means of n clips are off by 1 / n of the spread within a class, and the text is
+N / (N + C + 32): class means of n clips are off by 1 / n of the spread within a class, and the text is
 worth about one clip of every class; the spread itself needs some more. N counts independent clips
 (:mod:`prism_audio.geometry.repeats`).
 """
@@ -35,7 +36,7 @@ from prism_audio.geometry.shift import Shift
 from prism_audio.geometry.sphere import Labels
 
 # Clips that the text is worth for the mean of a class, and for the spread that classes share.
-TEXT_WORTH, SPREAD_WORTH = 1.0, 16.0
+TEXT_WORTH, SPREAD_WORTH = 1.0, 32.0
 # Below this a part of the correction is none; from that on more of it would change few labels.
 NEGLIGIBLE, MOST = 0.02, 0.4
 
@@ -85,7 +86,7 @@ def coverage(heard: float, clips: float, C: int) -> float:
 
 def carried(clips: float, C: int, weight: float, kappa: float, h: float) -> float:
     """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
-    return weight * float(np.sqrt(kappa)) * h**2 * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
+    return weight**2 * kappa * h**2 * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
 
 
 def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard: float) -> Verdict:
