@@ -38,8 +38,9 @@ def test_more_clips_evidence_agreement_and_classes_never_count_for_less():
         parts = np.full((4, 3), 0.9)
         parts[:, at] = (0, 0.3, 0.6, 1)
         assert (np.diff([carried(200, 10, *row) for row in parts]) > 0).all()
-    assert carried(26, 10, 1.0, 1.0, 1.0) == pytest.approx(0.5)
-    assert carried(1e9, 10, 1.0, 0.25, 1.0) == pytest.approx(0.5)
+    assert carried(42, 10, 1.0, 1.0, 1.0) == pytest.approx(0.5)
+    assert carried(1e9, 10, 1.0, 0.25, 1.0) == pytest.approx(0.25)
+    assert carried(1e9, 10, 0.5, 1.0, 1.0) == pytest.approx(0.25)
     assert carried(1e9, 10, 1.0, 1.0, 0.5) == pytest.approx(0.25)
 
 
