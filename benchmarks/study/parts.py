@@ -23,7 +23,8 @@ RIVALS: dict[str, dict[str, Any]] = {
     "gaussian_em": {"scale": "matched"},
     "stata": {},
 }
-LISTS = (25, 10, 5, 3, 2)
+# Random lists of so many labels that a draw takes: of the short ones many, since they differ most.
+LISTS = {25: 1, 10: 1, 5: 3, 3: 3, 2: 3}
 HEARD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -64,7 +65,8 @@ def draw(sounds: Sounds, condition: str, C: int, rng: np.random.Generator) -> Dr
 
 def whole(sounds: Sounds, condition: str, rng: np.random.Generator) -> Iterator[Record]:
     """All clips of a list as one batch, judged on themselves; beside it what it is compared with."""
-    for C in (50, *LISTS) if _first(rng) else LISTS:
+    lists = [C for C, times in LISTS.items() for _ in range(times)]
+    for C in [50, *lists] if _first(rng) else lists:
         d = draw(sounds, condition, C, rng)
         clips = np.flatnonzero(d.y >= 0)
         E, y = d.E[clips], d.y[clips]

@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -129,7 +130,8 @@ def _start(sounds: Sounds) -> None:
 
 def _work(task: Task) -> list[Record]:
     part, name, seed = task
-    rng = np.random.default_rng([seed, list(PARTS).index(part)])
+    # Every condition draws lists of its own: the mean of a space is then one of many lists.
+    rng = np.random.default_rng([seed, list(PARTS).index(part), zlib.crc32(name.encode())])
     return list(PARTS[part](_sounds, name, rng))
 
 

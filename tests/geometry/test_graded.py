@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import ortho_group
+from scipy.stats import entropy, ortho_group
 
 from prism_audio import PRISM
 from prism_audio.geometry import compose, graded, guard
@@ -30,18 +30,21 @@ def by_hand(E, T):
     clips = independent_clips(E, len(E))
     shift, frame = find_shift(E, T, FIRST, clips), find_frame(second, E.dtype)
     ends = []
-    for head in (shift.head, balanced_head(E, T, FIRST)):
+    for part, head in ((0.5, shift.head), (-1, balanced_head(E, T, FIRST))):
         for _ in range(DEFAULT.rounds):
             S = E @ head[:-1] + head[-1]
             R = np.exp(S - S.max(axis=1, keepdims=True))
             R /= R.sum(axis=1, keepdims=True)
             shares = compose.Shares(R.sum(axis=0), R.T @ E)
             made = compose.compose(shares, frame, T @ frame.Q, rho=2.0, prior=np.sqrt(C / clips))
-            unit_length = compose.score_length(made.head, second)
-            head = made.head / (DEFAULT.softness * unit_length)
+            temperature = DEFAULT.softness * compose.score_length(made.head, second)
+            bias = part * np.log(shares.n_c + 0.5)
+            made.head[-1] += temperature * (bias - bias.mean())
+            head = made.head / temperature
         ends.append((made, np.argmax(E @ head[:-1] + head[-1], axis=1)))
     (_, y_a), (made, y_b) = ends
-    w = guard.carried(clips, C, shift.weight, guard.agreement(y_a, y_b, C))
+    h = guard.coverage(np.exp(entropy(np.bincount(y_a))), clips, C)
+    w = guard.carried(clips, C, shift.weight, guard.agreement(y_a, y_b, C), h)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -shift.weight * shift.vector
     return (1 - w) * W_1 + w * graded.whole_map(made, T, second), w

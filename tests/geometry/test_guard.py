@@ -9,7 +9,15 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from prism_audio import PRISM
-from prism_audio.geometry.guard import MOST, Verdict, agreement, carried, judge
+from prism_audio.geometry.guard import (
+    MOST,
+    Verdict,
+    agreement,
+    carried,
+    coverage,
+    effective_classes,
+    judge,
+)
 from prism_audio.geometry.shift import Shift
 from tests.helpers.problems import problem, unit
 
@@ -24,12 +32,27 @@ def test_agreement_is_cohens_kappa():
     assert agreement(y * 0, y * 0, 5) == 0, "one class says nothing"
 
 
-def test_more_clips_evidence_and_agreement_never_count_for_less():
-    assert (np.diff([carried(n, 10, 0.9, 0.9) for n in (4, 16, 64, 256, 5000)]) > 0).all()
-    assert (np.diff([carried(200, 10, w, 0.9) for w in (0, 0.3, 0.6, 1)]) > 0).all()
-    assert (np.diff([carried(200, 10, 0.9, k) for k in (0, 0.3, 0.6, 1)]) > 0).all()
-    assert carried(20, 10, 1.0, 1.0) == pytest.approx(0.5)
-    assert carried(1e9, 10, 1.0, 0.5**0.25) == pytest.approx(0.5)
+def test_more_clips_evidence_agreement_and_classes_never_count_for_less():
+    assert (np.diff([carried(n, 10, 0.9, 0.9, 0.9) for n in (4, 16, 64, 256, 5000)]) > 0).all()
+    for at in range(3):
+        parts = np.full((4, 3), 0.9)
+        parts[:, at] = (0, 0.3, 0.6, 1)
+        assert (np.diff([carried(200, 10, *row) for row in parts]) > 0).all()
+    assert carried(26, 10, 1.0, 1.0, 1.0) == pytest.approx(0.5)
+    assert carried(1e9, 10, 1.0, 0.25, 1.0) == pytest.approx(0.5)
+    assert carried(1e9, 10, 1.0, 1.0, 0.5) == pytest.approx(0.25)
+
+
+def test_classes_heard_are_counted_by_what_the_clips_could_hold():
+    even, few = np.arange(600) % 6, np.arange(600) % 2
+    assert effective_classes(even) == pytest.approx(6)
+    assert effective_classes(few * 5) == pytest.approx(2)
+    assert effective_classes(np.zeros(9, int)) == pytest.approx(1)
+    assert coverage(6, 600, 6) == pytest.approx(1)
+    assert coverage(2, 600, 6) == pytest.approx(1 / 3)
+    rng = np.random.default_rng(0)
+    held = [len(np.unique(rng.integers(50, size=30))) for _ in range(2000)]
+    assert coverage(0.8 * np.mean(held), 30, 50) == pytest.approx(0.8, abs=0.01)
 
 
 def shift(weight, C=10):
@@ -39,7 +62,8 @@ def shift(weight, C=10):
 
 def test_the_word_and_the_reasons_follow_the_parts_in_use():
     nothing, part, whole = (
-        judge(300, 300, 10, shift(w), k) for w, k in ((0.0, 1.0), (0.8, 0.7), (0.95, 0.98))
+        judge(300, 300, 10, shift(w), k, heard)
+        for w, k, heard in ((0.0, 1.0, 10), (0.8, 0.7, 5), (0.95, 0.98, 9.8))
     )
     assert [nothing, part, whole] == ["zero-shot", "shrunk", "adapted"]
     assert "300 clips for 10 classes" in nothing.reasons[0]
@@ -50,30 +74,31 @@ def test_the_word_and_the_reasons_follow_the_parts_in_use():
 
 
 def test_it_says_how_many_more_clips_would_allow_the_rest():
-    few = judge(12, 12, 10, shift(0.6), 0.95)
+    few = judge(12, 12, 10, shift(0.6), 0.95, 6.5)
     assert few == "shrunk"
     wanted = next(reason for reason in few.reasons if "more clips" in reason)
     more = float(wanted.split()[1])
-    assert carried(12 + more, 10, 1 - 20 / (50 * (12 + more) / 12), 0.95) >= MOST - 0.05
-    apart = judge(3000, 3000, 10, shift(0.95), 0.5)
+    h = few.numbers["coverage"]
+    assert carried(12 + more, 10, 1 - 20 / (50 * (12 + more) / 12), 0.95, h) >= MOST - 0.05
+    apart = judge(3000, 3000, 10, shift(0.95), 0.5, 5.0)
     assert "agree to 50 %" in " ".join(apart.reasons)
     assert "not heard yet" in " ".join(apart.reasons)
 
 
 def test_clips_that_are_alike_are_named():
-    assert "worth 30" in judge(300, 30, 10, shift(0.9), 0.9).reasons[0]
-    assert "worth" not in judge(300, 299, 10, shift(0.9), 0.9).reasons[0]
+    assert "worth 30" in judge(300, 30, 10, shift(0.9), 0.9, 9.0).reasons[0]
+    assert "worth" not in judge(300, 299, 10, shift(0.9), 0.9, 9.0).reasons[0]
 
 
 def test_where_there_is_nothing_to_tell_apart_it_is_zero_shot():
-    verdict = judge(2, 2, 10, None, 0.0)
+    verdict = judge(2, 2, 10, None, 0.0, 0.0)
     assert verdict == "zero-shot"
     assert verdict.numbers["weight"] == 0
     assert "too little" in verdict.reasons[0]
 
 
 def test_a_verdict_is_a_word_that_survives_pickling():
-    verdict = judge(300, 300, 50, shift(0.5, 50), 0.8)
+    verdict = judge(300, 300, 50, shift(0.5, 50), 0.8, 30.0)
     back = pickle.loads(pickle.dumps(verdict))
     assert back == verdict == "shrunk"
     assert (back.reasons, back.numbers) == (verdict.reasons, verdict.numbers)

@@ -27,28 +27,32 @@ def transcription(E, T, clips):
     unit_length = np.sqrt(np.mean([row @ row for row in scores]))
     r, d = softmax(scores / (SOFTNESS * unit_length), axis=1), z.mean(axis=0)
     for _ in range(module.ITERATIONS):
-        pi = (r.sum(axis=0) * clips / N + 1) / (clips + C)
         b = sum(r[i, c] * (z[i] - d) @ t[c] for i in range(N) for c in range(C))
         b /= sum(r[:, c].sum() * 2 * half[c] for c in range(C))
         found = np.mean([z[i] - b * r[i] @ t for i in range(N)], axis=0)
         away = [[np.sum((z[i] - found - b * t[c]) ** 2) for c in range(C)] for i in range(N)]
         variance = np.sum(r * away) / (N * q)
-        v = max(np.sum((found - b * d_0) ** 2) / q - variance / clips, 0)
+        v = (0.4 * b) ** 2 * np.mean(2 * half)
         d = b * d_0 + v / (v + variance / clips) * (found - b * d_0)
         away = np.array([[np.sum((z[i] - d - b * t[c]) ** 2) for c in range(C)] for i in range(N)])
-        logits = np.log(pi) - away / (2 * variance) - q / 2 * np.log(2 * np.pi * variance)
+        logits = -away / (2 * variance) - q / 2 * np.log(2 * np.pi * variance)
         r = softmax(logits, axis=1)
+    pi = (r.sum(axis=0) * clips / N + 1) / (clips + C)
+    logits += np.log(pi)
+    r = softmax(logits, axis=1)
     spread = np.sum((z - z.mean(axis=0)) ** 2) / (N * q)
     one = -N * q / 2 * (np.log(2 * np.pi * spread) + 1)
     L = (logsumexp(logits, axis=1).sum() - one) * clips / N
-    L -= np.sum((d - b * d_0) ** 2) / (2 * v) if v else 0
+    L -= np.sum((d - b * d_0) ** 2) / (2 * v)
     if q > 1:  # noise with one long direction may be the better one, in either model
         for sign, x in ((-1, z), (1, z - b * r @ t)):
             values = linalg.eigvalsh(np.cov(x.T, bias=True))
             shaped = [values.mean()] * q, [values[-1]] + [values[:-1].mean()] * (q - 1)
             round_, long = (-clips / 2 * np.sum(np.log(s)) for s in shaped)
             L += sign * max(long - round_ - q / 2 * np.log(clips), 0)
-    return V @ (d - b * d_0), pi, L, r
+    ordinary = q * (0.08 * b) ** 2 * np.mean(2 * half)
+    part = max(1 - ordinary / np.sum((d - b * d_0) ** 2), 0)
+    return part * V @ (d - b * d_0), pi, L, r
 
 
 @pytest.mark.parametrize("shape", [(60, 12, 4), (40, 24, 6), (30, 64, 10), (50, 8, 2)], ids=str)

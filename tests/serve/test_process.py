@@ -244,7 +244,8 @@ def test_live_sound_over_a_real_socket(prism):
                 live.send(sound[at : at + 5000])
             live.send("end")
             messages = [json.loads(message) for message in live]
-            kinds = ["window", "window", "begin", "window", "end"]
+            # A stream too short to know its background has its events at the end.
+            kinds = ["window", "window", "window", "begin", "end"]
             assert [message["type"] for message in messages] == kinds
             assert {message["label"] for message in messages} == {"tone 7"}
             assert live.close_code == 1000

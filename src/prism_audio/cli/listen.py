@@ -77,8 +77,8 @@ def command(
 
     Every window is labelled on its own; an event is what stands out from how the
     source ordinarily sounds, which takes a minute to learn. The window is as long
-    as the clips of the adapter's calibration, or the encoder's own. --warmup begins with
-    zero-shot, calibrates on what it hears, and says when it switches. A notice
+    as the clips of the adapter's calibration, or the encoder's own. --warmup
+    begins with zero-shot, calibrates on what it hears and then switches. A notice
     comes when the stream no longer sounds like the calibration. Ctrl-C ends it.
     Options of a station record events, keep their sound and tell others.
 

@@ -32,7 +32,7 @@ def command(
     """Find the clips that sound most like words, or like a recording.
 
     For rare sounds that are worth a label. Every row is compared, in blocks:
-    there is no index to build, and a few million rows take seconds.
+    there is no index to build, and memory does not grow with the store.
 
     Example: [bold]prism search embeddings "breaking glass" -n 20[/bold]
     Example: [bold]prism search embeddings clip.wav -a site.safetensors[/bold]

@@ -22,6 +22,9 @@ The rigid map turns the text as one figure onto the class means. The mean of n_c
 a direction, w the variance within classes; the text is off by tau^2, which the classes themselves tell.
 p_c is the posterior mean of the two: the more clips, the less text.
 
+Rounds that hold every class equally often take log(n_c) off the logits of a class (a step of Sinkhorn
+each time); rounds that go by what was heard add half of it (the shares of a mixture, half believed).
+
 A class of which the batch holds no clip stands where the text puts it: m' and t are the means of the
 centroids and of the prototypes, b is the slope of the centroids on the prototypes. Not in the paper.
 """
@@ -120,6 +123,15 @@ def find_shares(source: RowSource, heads: list[Float64]) -> list[Shares]:
     """The shares of the classes under r_ic = softmax_c([e_i | 1] head), one for each head."""
     sums = source.scan(partial(_shares, heads=heads)).sums
     return [Shares(*sums[i : i + 2]) for i in range(0, len(sums), 2)]
+
+
+def with_shares(head: Float64, n_c: Float64, temperature: float) -> Float64:
+    """A head (d + 1, C) whose scores rise by ``temperature`` log(n_c), less what all have in common.
+
+    Half a clip of every class keeps the bias of a class without any finite.
+    """
+    bias = np.log(n_c + TEXT_CLIPS)
+    return np.vstack([head[:-1], head[-1] + temperature * (bias - bias.mean())])
 
 
 def score_length(head: Float64, second: Float64) -> float:

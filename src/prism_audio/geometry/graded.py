@@ -1,9 +1,9 @@
 """The calibration of ``default``: a correction as large as its evidence, part by part.
 
     d, w_1, pi   <- the shift of the place, and what was heard          (shift.py)
-    head_a       <- rounds of composition that start from what was heard (compose.py)
-    head_b, W_2  <- rounds that start with all classes equally often     (balance.py, compose.py)
-    w            <- how far the two agree, and how many clips there are  (guard.py)
+    head_a       <- rounds of composition that go by what was heard      (compose.py)
+    head_b, W_2  <- rounds that hold all classes equally often           (balance.py, compose.py)
+    w            <- how far the two agree, how many classes were heard, and how many clips (guard.py)
     W            =  (1 - w) [I; -w_1 d] + w W_2
 
 W_2 is the smallest change of the rigid map with W_2 T^T = head_b, in which every class has its own
@@ -34,6 +34,8 @@ from prism_audio.geometry.threads import side_by_side
 
 # How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
 FIRST = 1.5
+# How shares of classes count in the rounds of either start: half, since they are guesses; evened out.
+SHARES = (0.5, -1.0)
 # Rows that the shift and the biases of the start are found on: four or C numbers need no more.
 SAMPLE = 16_384
 # Directions of the prototypes weaker than this (in squares, of the strongest) are not told apart.
@@ -65,12 +67,12 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     frame, shift, balanced = side_by_side(lambda start: start(), starts)
     W_1 = identity_map(d)
     if shift is None:
-        return Graded(W_1, guard.judge(N, clips, C, None, 0.0), [])
+        return Graded(W_1, guard.judge(N, clips, C, None, 0.0, 0.0), [])
     heads = [shift.head, balanced]
     prior = params.prior(C, clips)
-    found, rounds, labels = repeat(source, T, frame, heads, prior, params)
-    kappa = guard.agreement(*labels, C)
-    verdict = guard.judge(N, clips, C, shift, kappa)
+    found, rounds, (y_a, y_b) = repeat(source, T, frame, heads, prior, params)
+    kappa, heard = guard.agreement(y_a, y_b, C), guard.effective_classes(y_a)
+    verdict = guard.judge(N, clips, C, shift, kappa, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))
     w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
@@ -89,7 +91,10 @@ def repeat(
     prior: float,
     params: Parameters,
 ) -> tuple[compose.Composition | None, list[dict[str, Any]], tuple[Labels, Labels]]:
-    """Rounds of composition from two starts: the last one of the second, and the labels of both."""
+    """Rounds of composition from two starts: the last one of the second, and the labels of both.
+
+    Those of the first go by the shares that were heard, those of the second even them out.
+    """
     rounds: list[dict[str, Any]] = []
     made: compose.Composition | None = None
     text = product(T.astype(np.float64), frame.Q)
@@ -99,7 +104,11 @@ def repeat(
         found = list(side_by_side(find, shares))
         for start, made in enumerate(found):
             if made is not None:
-                heads[start] = made.head / (params.softness * made.unit or 1)
+                temperature = params.softness * made.unit or 1.0
+                by_shares = SHARES[start] * temperature
+                head = compose.with_shares(made.head, shares[start].n_c, by_shares)
+                found[start] = made._replace(head=head)
+                heads[start] = head / temperature
         made = found[-1]
         if made is None:
             break

@@ -114,6 +114,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     @app.delete(
         "/v1/sites/{site}",
         status_code=204,
+        response_model=None,  # the lowest FastAPI takes the annotation for a body
         summary="Remove a site",
         tags=["sites"],
         response_description="It is gone.",

@@ -254,7 +254,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise StoreError(
             f"{folder} holds no embeddings (there is no {SETTINGS_FILE}); make them with "
-            f"'prism embed FOLDER -o {folder}'"
+            "'prism embed RECORDINGS -o STORE', and name STORE here"
         ) from None
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {file}: {error}; embed into a new folder") from error
