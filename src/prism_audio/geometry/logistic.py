@@ -15,6 +15,8 @@ from prism_audio.geometry.sphere import Labels
 
 # lambda for rows of length 1: the weight of a label against which what is known before stands.
 STRENGTHS = (np.inf, 4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
+# Below CAREFUL only where every class has so many labels: left-out rows say nothing of a class without.
+CAREFUL, ENOUGH = 1 / 4, 20
 # Rows that it learns from at most; with more, too few labels are no longer what limits it.
 MOST = 2048
 
@@ -38,7 +40,10 @@ def regress(x: Float64, S: Float64, y: Labels, part: Labels) -> tuple[float, Flo
     best, strength, chosen = np.inf, np.inf, S_few
     nothing = np.zeros((z.shape[1], S.shape[1]))
     starts = dict.fromkeys(np.unique(part_few).tolist(), nothing)
+    scarcest = int(np.bincount(y, minlength=S.shape[1]).min())
     for lam in STRENGTHS:
+        if lam < CAREFUL and scarcest < ENOUGH:
+            break
         L = S_few.copy()
         for k, start in starts.items():
             inside, out = part_few != k, part_few == k
