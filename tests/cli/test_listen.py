@@ -158,7 +158,8 @@ def test_stopping_prints_the_summary(
 def test_stopping_in_the_middle_of_an_event_closes_it(
     prism: Prism, site: Path, tmp_path: Path, number: int, code: int
 ) -> None:
-    file = write(tmp_path / "long.wav", tone(2, 60.0, 0))
+    # An event stands out from what was ordinary before it: a tone after another one.
+    file = write(tmp_path / "long.wav", np.concatenate([tone(7, 40.0, 1), tone(2, 20.0, 0)]))
     slow = {**prism.environment, "BANDS_PAUSE": "0.05"}
     process = prism.start("listen", file, "-a", site, "--json", env=slow)
     assert process.stdout is not None
