@@ -26,7 +26,7 @@ playwright_api.expect.set_options(timeout=30_000)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """48 recordings of three classes in a street that hums, and a note that is no sound."""
     dropped = tmp_path_factory.mktemp("dropped")
-    street = recordings(dropped / "street", each=16, seconds=1.0, hum=2.0)
+    street = recordings(dropped / "street", each=16, seconds=1.0, hum=1.5)
     (street / "notes.txt").write_text("recorded on a Monday")
     return street
 
