@@ -245,11 +245,13 @@ def kill_on_ray(folder: Path, files: int, kills: int) -> None:
     assert content(out) == content(folder / "undisturbed")
 
 
+@pytest.mark.slow
 def test_killed_on_ray(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     kill_on_ray(tmp_path, files=8, kills=1)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_killed_on_ray_ten_times(tmp_path: Path) -> None:
     pytest.importorskip("ray")

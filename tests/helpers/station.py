@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -98,8 +99,11 @@ class Subscriber:
         self._client.on_message = lambda client, data, message: self.messages.append(
             (message.topic, message.payload.decode())
         )
+        subscribed = threading.Event()
+        self._client.on_subscribe = lambda *_: subscribed.set()
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
+        assert subscribed.wait(20), "the broker did not answer"
 
     def of(self, topic: str) -> list[str]:
         return [payload for where, payload in list(self.messages) if where == topic]
