@@ -66,7 +66,11 @@ def drop(page: Page, paths: Iterable[Path]) -> None:
 
 def settled(page: Page, labelled: int) -> None:
     """Wait until so many recordings have their labels."""
-    expect(page.locator("#summary")).to_contain_text(f"{labelled:,} recording")
+    try:
+        expect(page.locator("#summary")).to_contain_text(f"{labelled:,} recording")
+    except AssertionError as error:
+        reasons = page.locator(".clip-error").all_inner_texts()
+        raise AssertionError(f"{error}\nrecordings that failed: {reasons}") from None
     expect(page.locator("#work")).to_be_hidden()
 
 
