@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import entropy, ortho_group
+from sklearn.metrics import cohen_kappa_score
 
 from prism_audio import PRISM
-from prism_audio.geometry import compose, graded, guard
+from prism_audio.geometry import compose, graded
 from prism_audio.geometry.abr import second_moments
 from prism_audio.geometry.balance import balanced_head
 from prism_audio.geometry.calibrate import calibrate
@@ -42,12 +43,19 @@ def by_hand(E, T):
             made.head[-1] += temperature * (bias - bias.mean())
             head = made.head / temperature
         ends.append((made, np.argmax(E @ head[:-1] + head[-1], axis=1)))
-    (_, y_a), (made, y_b) = ends
-    h = guard.coverage(np.exp(entropy(np.bincount(y_a))), clips, C)
-    w = guard.carried(clips, C, shift.weight, guard.agreement(y_a, y_b, C), h)
+    (made_a, y_a), (made_b, y_b) = ends
+    y_1 = np.argmax((E - shift.vector) @ T.T, axis=1)
+    heard = np.exp(entropy(np.bincount(y_a))) / (C * (1 - np.exp(-clips / C)))
+    h = min(heard, 1.0)
+    A, D_a, D_b = (
+        1 - max(cohen_kappa_score(*pair), 0) for pair in ((y_a, y_b), (y_a, y_1), (y_b, y_1))
+    )
+    D = 0.1 + np.sqrt(D_a * D_b)
+    w = shift.weight * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -shift.weight * shift.vector
-    return (1 - w) * W_1 + w * graded.whole_map(made, T, second), w
+    W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))
+    return (1 - w) * W_1 + w * (h * W_b + (1 - h) * W_a), w
 
 
 @pytest.mark.parametrize("shape", [(300, 24, 6), (80, 64, 5), (60, 96, 4), (900, 32, 10)], ids=str)

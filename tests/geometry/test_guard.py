@@ -11,12 +11,15 @@ from sklearn.metrics import cohen_kappa_score
 from prism_audio import PRISM
 from prism_audio.geometry.guard import (
     MOST,
+    NOTHING_HEARD,
+    Heard,
     Verdict,
     agreement,
     carried,
     coverage,
     effective_classes,
     judge,
+    listen,
 )
 from prism_audio.geometry.shift import Shift
 from tests.helpers.problems import problem, unit
@@ -32,16 +35,36 @@ def test_agreement_is_cohens_kappa():
     assert agreement(y * 0, y * 0, 5) == 0, "one class says nothing"
 
 
-def test_more_clips_evidence_agreement_and_classes_never_count_for_less():
-    assert (np.diff([carried(n, 10, 0.9, 0.9, 0.9) for n in (4, 16, 64, 256, 5000)]) > 0).all()
-    for at in range(3):
-        parts = np.full((4, 3), 0.9)
+def test_more_clips_evidence_and_support_never_count_for_less():
+    assert (np.diff([carried(n, 10, 0.9, 0.9) for n in (4, 16, 64, 256, 5000)]) > 0).all()
+    for at in range(2):
+        parts = np.full((4, 2), 0.9)
         parts[:, at] = (0, 0.3, 0.6, 1)
         assert (np.diff([carried(200, 10, *row) for row in parts]) > 0).all()
-    assert carried(42, 10, 1.0, 1.0, 1.0) == pytest.approx(0.5)
-    assert carried(1e9, 10, 1.0, 0.25, 1.0) == pytest.approx(0.25)
-    assert carried(1e9, 10, 0.5, 1.0, 1.0) == pytest.approx(0.25)
-    assert carried(1e9, 10, 1.0, 1.0, 0.5) == pytest.approx(0.25)
+    assert carried(42, 10, 1.0, 1.0) == pytest.approx(0.5)
+    assert carried(1e9, 10, 1.0, 0.25) == pytest.approx(0.25)
+    assert carried(1e9, 10, 0.25, 1.0) == pytest.approx(0.25)
+
+
+def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
+    small, large = heard(0.8, change=0.1), heard(0.8, change=0.5)
+    assert small.support == pytest.approx(0.5), "as much wanted as doubted"
+    assert large.support > 0.95
+    assert heard(0.99, change=0.0).support > 0.99, "next to nothing is wanted, nor doubted"
+    assert heard(0.0, change=0.0).support < 0.01
+
+
+def test_labels_that_two_kinds_of_rounds_share_count_as_the_correction():
+    rng = np.random.default_rng(0)
+    before, after = rng.integers(5, size=(2, 400))
+    same = listen(after, after, before, 400, 5)
+    assert (same.kappa, same.part) == (pytest.approx(1), pytest.approx(1, abs=0.01))
+    assert same.change == pytest.approx(1 - agreement(after, before, 5))
+    apart = listen(after, rng.integers(5, size=400), before, 400, 5)
+    assert apart.support < same.support
+    few = listen(after % 2, after % 2, before, 400, 5)
+    assert few.classes == pytest.approx(2, rel=0.05)
+    assert few.part == pytest.approx(0.4, rel=0.05)
 
 
 def test_classes_heard_are_counted_by_what_the_clips_could_hold():
@@ -56,15 +79,19 @@ def test_classes_heard_are_counted_by_what_the_clips_could_hold():
     assert coverage(0.8 * np.mean(held), 30, 50) == pytest.approx(0.8, abs=0.01)
 
 
+def heard(kappa, classes=10.0, change=0.3):
+    return Heard(classes, classes / 10, kappa, change)
+
+
 def shift(weight, C=10):
-    evidence = 20 / (1 - weight) if weight < 1 else 1e9
+    evidence = 20 / (1 - np.sqrt(weight)) if weight < 1 else 1e9
     return Shift(np.zeros(4), weight, np.zeros((5, C)), np.full(C, 1 / C), evidence, 20.0)
 
 
 def test_the_word_and_the_reasons_follow_the_parts_in_use():
     nothing, part, whole = (
-        judge(300, 300, 10, shift(w), k, heard)
-        for w, k, heard in ((0.0, 1.0, 10), (0.8, 0.7, 5), (0.95, 0.98, 9.8))
+        judge(300, 300, 10, shift(w), heard(*seen))
+        for w, seen in ((0.0, (1.0,)), (0.8, (0.5, 5.0)), (0.95, (0.98, 9.8)))
     )
     assert [nothing, part, whole] == ["zero-shot", "shrunk", "adapted"]
     assert "300 clips for 10 classes" in nothing.reasons[0]
@@ -75,31 +102,31 @@ def test_the_word_and_the_reasons_follow_the_parts_in_use():
 
 
 def test_it_says_how_many_more_clips_would_allow_the_rest():
-    few = judge(12, 12, 10, shift(0.6), 0.95, 6.5)
+    few = judge(12, 12, 10, shift(0.36), heard(0.95, 6.5))
     assert few == "shrunk"
     wanted = next(reason for reason in few.reasons if "more clips" in reason)
     more = float(wanted.split()[1])
-    h = few.numbers["coverage"]
-    assert carried(12 + more, 10, 1 - 20 / (50 * (12 + more) / 12), 0.95, h) >= MOST - 0.05
-    apart = judge(3000, 3000, 10, shift(0.95), 0.5, 5.0)
-    assert "agree to 50 %" in " ".join(apart.reasons)
+    weight = (1 - 20 / (50 * (12 + more) / 12)) ** 2
+    assert carried(12 + more, 10, weight, few.numbers["support"]) >= MOST - 0.05
+    apart = judge(3000, 3000, 10, shift(0.95), heard(0.4, 5.0))
+    assert "agree to 40 %" in " ".join(apart.reasons)
     assert "not heard yet" in " ".join(apart.reasons)
 
 
 def test_clips_that_are_alike_are_named():
-    assert "worth 30" in judge(300, 30, 10, shift(0.9), 0.9, 9.0).reasons[0]
-    assert "worth" not in judge(300, 299, 10, shift(0.9), 0.9, 9.0).reasons[0]
+    assert "worth 30" in judge(300, 30, 10, shift(0.9), heard(0.9, 9.0)).reasons[0]
+    assert "worth" not in judge(300, 299, 10, shift(0.9), heard(0.9, 9.0)).reasons[0]
 
 
 def test_where_there_is_nothing_to_tell_apart_it_is_zero_shot():
-    verdict = judge(2, 2, 10, None, 0.0, 0.0)
+    verdict = judge(2, 2, 10, None, NOTHING_HEARD)
     assert verdict == "zero-shot"
     assert verdict.numbers["weight"] == 0
     assert "too little" in verdict.reasons[0]
 
 
 def test_a_verdict_is_a_word_that_survives_pickling():
-    verdict = judge(300, 300, 50, shift(0.5, 50), 0.8, 30.0)
+    verdict = judge(300, 300, 50, shift(0.5, 50), heard(0.8, 30.0))
     back = pickle.loads(pickle.dumps(verdict))
     assert back == verdict == "shrunk"
     assert (back.reasons, back.numbers) == (verdict.reasons, verdict.numbers)

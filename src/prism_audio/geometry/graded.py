@@ -1,13 +1,14 @@
 """The calibration of ``default``: a correction as large as its evidence, part by part.
 
-    d, w_1, pi   <- the shift of the place, and what was heard          (shift.py)
-    head_a       <- rounds of composition that go by what was heard      (compose.py)
-    head_b, W_2  <- rounds that hold all classes equally often           (balance.py, compose.py)
-    w            <- how far the two agree, how many classes were heard, and how many clips (guard.py)
-    W            =  (1 - w) [I; -w_1 d] + w W_2
+    d, w_1       <- the shift of the place, and how far the clips speak for it   (shift.py)
+    head_a, W_a  <- rounds of composition that go by what was heard              (compose.py)
+    head_b, W_b  <- rounds that hold all classes equally often                   (balance.py, compose.py)
+    h, w         <- the part of the list that was heard, and how far the two agree (guard.py)
+    W            =  (1 - w) [I; -w_1 d] + w (h W_b + (1 - h) W_a)
 
-W_2 is the smallest change of the rigid map with W_2 T^T = head_b, in which every class has its own
-prototype: W_2 = W_r + (head_b - W_r T^T) (T T^T)^-1 T.
+W_a is the smallest change of the rigid map with W_a T^T = head_a, in which every class has its own
+prototype: W_a = W_r + (head_a - W_r T^T) (T T^T)^-1 T; and so is W_b. Where every class was heard,
+rounds that hold them equally often are the better ones; where a part was, those that go by it.
 
 Both kinds of rounds share the moments of the rows, one eigendecomposition and every pass.
 """
@@ -29,7 +30,7 @@ from prism_audio.geometry.products import Float, Float64, product
 from prism_audio.geometry.repeats import COMPARED, independent_clips
 from prism_audio.geometry.shift import find_shift
 from prism_audio.geometry.source import RowSource, ScanResult, pick
-from prism_audio.geometry.sphere import Labels, assign_folded
+from prism_audio.geometry.sphere import assign_folded
 from prism_audio.geometry.threads import side_by_side
 
 # How much softer than later ones the first assignments are: zero-shot knows nothing of the place.
@@ -67,20 +68,23 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     frame, shift, balanced = side_by_side(lambda start: start(), starts)
     W_1 = identity_map(d)
     if shift is None:
-        return Graded(W_1, guard.judge(N, clips, C, None, 0.0, 0.0), [])
-    heads = [shift.head, balanced]
+        return Graded(W_1, guard.judge(N, clips, C, None, guard.NOTHING_HEARD), [])
+    W_1[-1] = -shift.vector
+    shifted = product(W_1, T.T.astype(np.float64))
     prior = params.prior(C, clips)
-    found, rounds, (y_a, y_b) = repeat(source, T, frame, heads, prior, params)
-    kappa, heard = guard.agreement(y_a, y_b, C), guard.effective_classes(y_a)
-    verdict = guard.judge(N, clips, C, shift, kappa, heard)
+    found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
+    y_a, y_b, y_1 = source.scan(partial(_labels, heads=[*heads, shifted])).rows
+    heard = guard.listen(y_a, y_b, y_1, clips, C)
+    verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))
     w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
-    W_1[-1] = -w_1 * shift.vector
-    if found is None or w == 0:
+    W_1[-1] *= w_1
+    if not found or w == 0:
         return Graded(W_1, verdict, rounds, frame)
-    W = (1 - w) * W_1 + w * whole_map(found, T, second)
-    return Graded(W, verdict, rounds, frame)
+    W_a, W_b = (whole_map(made, T, second) for made in found)
+    W_2 = heard.part * W_b + (1 - heard.part) * W_a
+    return Graded((1 - w) * W_1 + w * W_2, verdict, rounds, frame)
 
 
 def repeat(
@@ -90,37 +94,35 @@ def repeat(
     heads: list[Float64],
     prior: float,
     params: Parameters,
-) -> tuple[compose.Composition | None, list[dict[str, Any]], tuple[Labels, Labels]]:
-    """Rounds of composition from two starts: the last one of the second, and the labels of both.
+) -> tuple[list[compose.Composition], list[dict[str, Any]], list[Float64]]:
+    """Rounds of composition from two starts: the last of each, facts of the rounds, the last logits.
 
-    Those of the first go by the shares that were heard, those of the second even them out.
+    Those of the first go by the shares that were heard, those of the second even them out. No
+    compositions where the clips determine none.
     """
     rounds: list[dict[str, Any]] = []
-    made: compose.Composition | None = None
+    last: list[compose.Composition] = []
     text = product(T.astype(np.float64), frame.Q)
     find = partial(compose.compose, frame=frame, M_t=text, rho=params.rho, prior=prior)
     for number in range(1, params.rounds + 1):
         shares = compose.find_shares(source, heads)
-        found = list(side_by_side(find, shares))
-        for start, made in enumerate(found):
-            if made is not None:
-                temperature = params.softness * made.unit or 1.0
-                by_shares = SHARES[start] * temperature
-                head = compose.with_shares(made.head, shares[start].n_c, by_shares)
-                found[start] = made._replace(head=head)
-                heads[start] = head / temperature
-        made = found[-1]
-        if made is None:
-            break
+        found = [made for made in side_by_side(find, shares) if made is not None]
+        if len(found) < len(heads):
+            return [], rounds, heads
+        last, heads = [], []
+        for made, held, belief in zip(found, shares, SHARES, strict=True):
+            temperature = params.softness * made.unit or 1.0
+            head = compose.with_shares(made.head, held.n_c, belief * temperature)
+            last.append(made._replace(head=head))
+            heads.append(head / temperature)
         heard = int(np.sum(shares[-1].n_c >= 1))
-        facts = {"round": number, "valid_classes": heard, "scale": made.rigid.s}
-        rounds.append(facts | {"deflated_rank": made.deflated_rank})
-    y_a, y_b = source.scan(partial(_labels, heads=heads)).rows
-    return made, rounds, (y_a, y_b)
+        facts = {"round": number, "valid_classes": heard, "scale": found[-1].rigid.s}
+        rounds.append(facts | {"deflated_rank": found[-1].deflated_rank})
+    return last, rounds, heads
 
 
 def whole_map(made: compose.Composition, T: Float, second: Float64) -> Float64:
-    """W_2 with W_2 T^T = head, scaled so that its scores are as long as those of zero-shot."""
+    """The map with W T^T = head, scaled so that its scores are as long as those of zero-shot."""
     text = T.astype(np.float64)
     W = with_head(made.rigid.matrix(), made.head, text)
     before = compose.score_length(np.vstack([text.T, np.zeros(len(text))]), second)

@@ -1,24 +1,27 @@
 """How much of a correction a batch can carry, decided without labels.
 
-    W = (1 - w) [I; -w_1 d] + w W_2,        w = w_1^2 k h^2 N / (N + C + 32)
+    W = (1 - w) [I; -w_1 d] + w (h W_b + (1 - h) W_a)
+    w = w_1 s N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_a D_b)
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
-spread within classes from some dozens, rotation and class means (with the spread in W_2) from hundreds.
+spread within classes from some dozens, rotation and class means (with the spread in W_a and W_b) from
+hundreds.
 
 w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
 fits any shift; the shift counts as far as several classes explain the clips better than one cloud, and
-the rest, which builds on it, once more.
+the rest builds on it.
 
-k: *would other assumptions say the same?* W_2 comes from rounds that hold every class equally often.
-Other rounds start from what the mixture of the shift has heard and go by its shares. k is Cohen's kappa
-between their labels, agreement beyond chance. Where all classes are heard the two meet. Where a few are
-heard the first spread them over the whole list and the second do not; and a class that attracts
-everything misleads neither, because neither starts from zero-shot.
+h: *how much of the list was heard?* W_b comes from rounds that hold every class equally often, W_a from
+rounds that start from what the mixture of the shift has heard and go by its shares. Where all classes
+are heard the first are better, where a part is, the second. h is the number of classes heard,
+exp(entropy) of the labels of the second, in units of C (1 - exp(-N / C)): so many of C classes are among
+N clips if all are as likely.
 
-h: *how much of the list was heard?* A map learnt from few classes is wrong for the others, even where
-both kinds of rounds agree on what was heard. h is the number of classes heard, exp(entropy) of the
-labels of the second kind of rounds, in units of C (1 - exp(-N / C)): so many of C classes are among N
-clips if all are as likely. Squared: pairs of classes are told apart, and both must have been heard.
+s: *do both say the same?* D_a, D_b and A are how far labels are apart, 1 less Cohen's kappa: those of
+W_a and of W_b from those after the shift alone, and those of W_a from those of W_b. D is the correction
+that the rounds want, A what they do not agree on. If few classes were heard, one kind of rounds spreads
+them over the whole list and the other does not: A is as large as D. In noise D is large, and A may be so
+too. The 0.1 lets small corrections pass, of which nothing is known, and which can do little harm.
 
 N / (N + C + 32): class means of n clips are off by 1 / n of the spread within a class, and the text is
 worth about one clip of every class; the spread itself needs some more. N counts independent clips
@@ -27,16 +30,18 @@ worth about one clip of every class; the spread itself needs some more. N counts
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from prism_audio.geometry.products import Float64
-from prism_audio.geometry.shift import Shift
+from prism_audio.geometry.shift import Shift, shift_weight
 from prism_audio.geometry.sphere import Labels
 
 # Clips that the text is worth for the mean of a class, and for the spread that classes share.
 TEXT_WORTH, SPREAD_WORTH = 1.0, 32.0
+# Corrections of this size pass, and how sharply they are told from what the rounds do not agree on.
+SMALL, SHARPNESS = 0.1, 3.0
 # Below this a part of the correction is none; from that on more of it would change few labels.
 NEGLIGIBLE, MOST = 0.02, 0.4
 
@@ -84,12 +89,50 @@ def coverage(heard: float, clips: float, C: int) -> float:
     return min(heard / (C * (1 - float(np.exp(-clips / C)))), 1.0)
 
 
-def carried(clips: float, C: int, weight: float, kappa: float, h: float) -> float:
+class Heard(NamedTuple):
+    """What two kinds of rounds say of a batch.
+
+    Attributes
+    ----------
+    classes : float
+        How many classes those that go by what was heard have heard.
+    part : float
+        h, the part of the list that these are.
+    kappa : float
+        Agreement of the two, 1 - A.
+    change : float
+        sqrt(D_a D_b), how far they are from the shift alone.
+    """
+
+    classes: float
+    part: float
+    kappa: float
+    change: float
+
+    @property
+    def support(self) -> float:
+        """s: how far the rounds bear each other out."""
+        wanted, apart = (self.change + SMALL) ** SHARPNESS, (1 - self.kappa) ** SHARPNESS
+        return float(wanted / (wanted + apart))
+
+
+NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0)
+
+
+def listen(y_a: Labels, y_b: Labels, y_1: Labels, clips: float, C: int) -> Heard:
+    """What labels (N,) by W_a, by W_b and by the shift alone say of ``clips`` independent clips."""
+    classes = effective_classes(y_a)
+    D_a, D_b = (1 - agreement(y, y_1, C) for y in (y_a, y_b))
+    change = float(np.sqrt(D_a * D_b))
+    return Heard(classes, coverage(classes, clips, C), agreement(y_a, y_b, C), change)
+
+
+def carried(clips: float, C: int, weight: float, support: float) -> float:
     """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
-    return weight**2 * kappa * h**2 * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
+    return weight * support * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
 
 
-def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard: float) -> Verdict:
+def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Verdict:
     """The verdict on ``N`` rows worth ``clips`` independent ones.
 
     Parameters
@@ -98,10 +141,8 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard
         Rows, what they are worth, and classes.
     shift : Shift or None
         The shift of the place; None where none could be looked for.
-    kappa : float
-        How far two calibrations that started differently agree.
-    heard : float
-        How many classes they sound like.
+    heard : Heard
+        What two kinds of rounds say of them.
 
     Returns
     -------
@@ -115,33 +156,32 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, kappa: float, heard
         counted += f", worth {clips:.0f} because many are alike"
     if shift is None:
         return Verdict("zero-shot", (f"{counted}: too little to tell classes apart",), numbers)
-    h = coverage(heard, clips, C)
-    w = carried(clips, C, shift.weight, kappa, h)
+    w = carried(clips, C, shift.weight, heard.support)
     w = 0.0 if w < NEGLIGIBLE else w
     numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
-    numbers |= {"effective_classes": heard, "coverage": h, "agreement": kappa}
+    numbers |= {"effective_classes": heard.classes, "coverage": heard.part}
+    numbers |= {"agreement": heard.kappa, "change": heard.change, "support": heard.support}
     if shift.weight < NEGLIGIBLE:
         reason = "nothing in them says that they are of several classes"
         return Verdict("zero-shot", (f"{counted}: {reason}",), numbers)
     numbers |= {"shift_weight": float(shift.weight), "weight": float(w)}
-    sounds = f"they sound like about {heard:.0f} of the {C} classes"
+    sounds = f"they sound like about {heard.classes:.0f} of the {C} classes"
     if w >= MOST:
         whole = f"shift, spread and class means of the place are corrected, to {100 * w:.0f} %"
         return Verdict("adapted", (f"{counted}; {sounds}", whole), numbers)
     part = f"the shift of the place is corrected, to {100 * shift.weight:.0f} %"
     rest = f"of the rest {100 * w:.0f} % is used"
-    wanted = _wanted(clips, C, shift, kappa, h)
+    wanted = _wanted(clips, C, shift, heard)
     return Verdict("shrunk", (f"{counted}; {sounds}", part, rest, wanted), numbers)
 
 
-def _wanted(clips: float, C: int, shift: Shift, kappa: float, h: float) -> str:
+def _wanted(clips: float, C: int, shift: Shift, heard: Heard) -> str:
     """What would allow the whole correction."""
-    apart = f"two calibrations that started differently agree to {100 * kappa:.0f} %"
     for times in (1.5, 2, 3, 4, 6, 8, 12, 16):
         more = clips * times
         # Evidence grows with the clips, its cost with their logarithm.
-        cost = C / 2 * float(np.log(more))
-        weight = max(1 - cost / (times * shift.evidence), 0.0)
-        if carried(more, C, weight, kappa, h) >= MOST:
+        weight = shift_weight(times * shift.evidence, C / 2 * float(np.log(more)))
+        if carried(more, C, weight, heard.support) >= MOST:
             return f"about {more - clips:.2g} more clips would allow the rest".replace("e+0", "e")
+    apart = f"two calibrations that started differently agree to {100 * heard.kappa:.0f} %"
     return f"{apart}: clips of classes that were not heard yet would allow the rest"

@@ -29,7 +29,9 @@ beats one cloud, less |d - d_0|^2 / (2 v), what such a shift costs, and C the pa
 more. The noise of either may be round or drawn out in one direction, whichever the criterion of
 Schwarz prefers.
 
-    w = 1 - (C / 2) log N / L,    at least 0
+    w_1 = (1 - (C / 2) log N / L)^2,    0 where L is less than that
+
+Squared, because w_1 must be near 1 before a shift found on few clips does more good than harm.
 
 Not in the paper.
 """
@@ -63,7 +65,7 @@ class Shift(NamedTuple):
     vector : (d,) array
         The shift, to be taken off every row; zero-shot is vector = 0.
     weight : float
-        w, how far the clips speak for it, 0 to 1.
+        w_1, how far the clips speak for it, 0 to 1.
     head : (d + 1, C) array
         Logits of the mixture, log r_ic up to a constant of the row.
     shares : (C,) array
@@ -110,13 +112,19 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     d_0 = -0.5 * np.linalg.lstsq(t, square - square.mean(), rcond=None)[0]
     d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
     evidence, cost = L, len(T) / 2 * float(np.log(clips))
-    weight = max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
     lin = product(V, t.T) * (b / variance)
     constant = np.log(shares) - (b * product(t, d[:, None])[:, 0] + b * b / 2 * square) / variance
     ordinary = q * float(square.mean()) * (NO_SHIFT * b) ** 2
     part = max(1 - ordinary / max(float(((d - prior) ** 2).sum()), ordinary), 0.0)
     vector = part * product(V, (d - prior)[:, None])[:, 0]
-    return Shift(vector, weight, np.vstack([lin, constant]), shares, evidence, cost)
+    return Shift(
+        vector, shift_weight(evidence, cost), np.vstack([lin, constant]), shares, evidence, cost
+    )
+
+
+def shift_weight(evidence: float, cost: float) -> float:
+    """w_1 of evidence L for several classes that cost (C / 2) log N."""
+    return max(1 - cost / evidence, 0.0) ** 2 if evidence > 0 else 0.0
 
 
 def _fit(
