@@ -2,9 +2,9 @@
 
     python benchmarks/many_files.py [--files 5000] [--hours 24]
 
-Makes files of 1 s and one long FLAC file in a temporary folder. Prints the processor time of the encoder
-alone, of all that is done for the files, of libsndfile alone, and of the stream that PRISM makes of it,
-with the largest memory before and after. Processor time, not wall time, because it does not depend on
+Makes files of 1 s and a long FLAC and Opus file in a temporary folder. Prints the processor time of the
+encoder alone, of all that is done for the files, of libsndfile alone, and of the stream that PRISM makes
+of it, with the largest memory before and after. Processor time, not wall time, because it does not depend on
 what else the machine does.
 """
 
@@ -36,7 +36,8 @@ def main() -> None:
     minute = 0.05 * np.random.default_rng(0).standard_normal(60 * RATE).astype(np.float32)
     with tempfile.TemporaryDirectory() as name:
         many_files(Path(name), minute, options.files)
-        long_file(Path(name) / "long.flac", minute, options.hours)
+        long_file(Path(name) / "long.flac", "FLAC", "PCM_16", minute, options.hours)
+        long_file(Path(name) / "long.opus", "OGG", "OPUS", minute, options.hours)
 
 
 def many_files(folder: Path, minute: np.ndarray, count: int) -> None:
@@ -48,7 +49,7 @@ def many_files(folder: Path, minute: np.ndarray, count: int) -> None:
     encoder.embed_windows(pair)
     alone = cpu(lambda: encoder_alone(encoder, pair, count))
     whole = cpu(lambda: sum(1 for _ in embed_files(files, encoder)))
-    print(f"{count} files of 1 s: encoder alone {alone:.2f} s, with everything else {whole:.2f} s")
+    print(f"{count} files of 1 s: encoder alone {alone:.2f} s, with everything else {whole:.2f} s", flush=True)
 
 
 def encoder_alone(encoder: Encoder, pair: np.ndarray, count: int) -> None:
@@ -57,13 +58,13 @@ def encoder_alone(encoder: Encoder, pair: np.ndarray, count: int) -> None:
         encoder.embed_windows(batch)
 
 
-def long_file(file: Path, minute: np.ndarray, hours: float) -> None:
-    with soundfile.SoundFile(file, "w", RATE, 1, subtype="PCM_16", format="FLAC") as target:
+def long_file(file: Path, kind: str, subtype: str, minute: np.ndarray, hours: float) -> None:
+    with soundfile.SoundFile(file, "w", RATE, 1, subtype=subtype, format=kind) as target:
         for _ in range(round(60 * hours)):
             target.write(minute)
     before = memory()
     alone, whole = cpu(lambda: libsndfile(file)), cpu(lambda: sum(map(len, stream(file, RATE))))
-    print(f"{hours:g} h of FLAC: libsndfile alone {alone:.2f} s, as a stream {whole:.2f} s")
+    print(f"{hours:g} h of {file.suffix[1:]}: libsndfile alone {alone:.2f} s, as a stream {whole:.2f} s", flush=True)
     print(f"largest memory {before:.0f} MB before, {memory():.0f} MB after")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,7 @@ def test_all_heads_agree(prism: Prism, street: Path, tmp_path: Path) -> None:
     )
     names = [row["label"] for row in json.loads(prism("inspect", site, "--json").stdout)["classes"]]
     assert prism("export", site, "-o", tmp_path / "site.h").returncode == 0
-    assert prism("export", site, "-o", tmp_path / "site.onnx").returncode == 0
-    assert [names[c] for c in onnx_predictions(tmp_path / "site.onnx", E)] == labels
     assert [names[c] for c in c_predictions(tmp_path / "site.h", E, tmp_path)[0]] == labels
+    if find_spec("onnx"):  # an extra
+        assert prism("export", site, "-o", tmp_path / "site.onnx").returncode == 0
+        assert [names[c] for c in onnx_predictions(tmp_path / "site.onnx", E)] == labels

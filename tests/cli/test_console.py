@@ -42,7 +42,7 @@ def test_bar_is_silent_where_nobody_looks(
 def test_results_and_notes_part_ways_unbroken_and_without_markup(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = "[bold]a name[/bold] " + "that is long " * 20
+    text = "[bold]a name[/bold]" + " that is long" * 20
     say(text)
     note(text)
     assert capsys.readouterr() == (text + "\n", text + "\n")

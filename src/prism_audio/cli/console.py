@@ -92,7 +92,8 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # rich before 14.2 ends even a bar that it never showed
+            self._bar.stop()
 
     def begin(self, files: int, size: int) -> None:
         """So many files of so many bytes are to be done; the bar follows the bytes."""

@@ -75,7 +75,7 @@ def within(second: Float64, mu_c: Float64, n_c: Float64) -> Float64:
 
     Where classes are points the difference is rounding, and there is no scatter.
     """
-    S_W: Float64 = second - product(mu_c.T * n_c, mu_c)
+    S_W: Float64 = second - gram(np.sqrt(n_c)[:, None] * mu_c)
     return S_W if np.trace(S_W) > NO_SCATTER * n_c.sum() else np.zeros_like(S_W)
 
 

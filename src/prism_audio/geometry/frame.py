@@ -30,12 +30,13 @@ class Frame(NamedTuple):
     """N, the mean m (d,), and lambda (k,) and Q (d, k) of the total scatter of a batch.
 
     k = d, or fewer where the batch is small: then nothing that is asked lies outside the span of Q.
+    Q has the float type of the rows, and products with it are made in that.
     """
 
     N: float
     m: Float64
     values: Float64
-    Q: Float64
+    Q: Float
 
     @property
     def d(self) -> int:
@@ -46,7 +47,8 @@ class Frame(NamedTuple):
         """mu_c - m in the frame (C, k), from numbers and sums of classes; zero without clips."""
         heard = n_c > 0
         means = sums / np.where(heard, n_c, 1)[:, None]
-        return product(np.where(heard[:, None], means - self.m, 0), self.Q)
+        deviations = np.where(heard[:, None], means - self.m, 0).astype(self.Q.dtype)
+        return product(deviations, self.Q).astype(np.float64)
 
     def score_length(self, H: Float64, constant: Float64) -> float:
         """Length (root of the mean square) of (e - m) Q H + constant, centred over the classes."""
@@ -57,7 +59,7 @@ class Frame(NamedTuple):
 
     def head(self, H: Float64, constant: Float64) -> Float64:
         """[Q H; constant - m Q H] (d + 1, C): for rows [e | 1] what (e - m) Q H + constant is."""
-        lin = product(self.Q, H)
+        lin = product(self.Q, H).astype(np.float64)
         return np.vstack([lin, constant - product(self.m[None], lin)[0]])
 
 
@@ -70,7 +72,7 @@ def find_frame(second: Float64, dtype: np.dtype) -> Frame:
     m = second[-1, :-1] / N
     S_T = second[:-1, :-1] - N * np.outer(m, m)
     values, Q = np.linalg.eigh(S_T.astype(dtype))
-    return Frame(N, m, np.maximum(values, 0).astype(np.float64), Q.astype(np.float64))
+    return Frame(N, m, np.maximum(values, 0).astype(np.float64), Q)
 
 
 def thin_frame(rows: Float, T: Float) -> Frame:

@@ -115,8 +115,8 @@ def rotation(A: Float64, B: Float64, prior: float) -> tuple[Float64, Float64]:
     """Z (d, m) and R_z (m, m) of the rotation of rows A onto rows B, held to I by ``prior``."""
     if prior <= 0:
         return closest_rotation(A, B)
-    Z, _ = np.linalg.qr(np.hstack([A.T, B.T]))
-    H = product(product(A, Z).T, product(B, Z))
+    Z, both = np.linalg.qr(np.hstack([A.T, B.T]))
+    H = product(both[:, : len(A)], both[:, len(A) :].T)  # A^T B, seen from Z
     kappa = prior * length(A) * length(B) / max(len(A) - 1, 1)
     H[np.diag_indices_from(H)] += kappa
     U, _, Vt = np.linalg.svd(H)

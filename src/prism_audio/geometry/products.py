@@ -15,7 +15,7 @@ Float64 = NDArray[np.float64]
 
 BLOCK_ROWS = 1024
 # Multiplications from which a product is worth several threads, and the rows of one block of it.
-LARGE, PART_ROWS = 2**25, 256
+LARGE, PART_ROWS = 2**24, 256
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -39,7 +39,7 @@ def product(A: NDArray[Any], B: NDArray[Any], out: NDArray[Any] | None = None) -
 
 def add_product(out: Float, A: Float, B: Float, factor: float = 1.0) -> Float:
     """out <- out + factor A B, in place."""
-    added = np.matmul(A.astype(out.dtype, copy=False), B.astype(out.dtype, copy=False))
+    added = product(A.astype(out.dtype, copy=False), B)
     if factor != 1:
         added *= factor
     out += added

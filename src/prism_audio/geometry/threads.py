@@ -10,13 +10,15 @@ NumPy's products and factorisations; SciPy's do not let other threads run at the
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from itertools import chain, islice
 from threading import Lock, local
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -41,13 +43,10 @@ class _Threads:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._limit = ThreadpoolController().limit(limits=1, user_api="blas")
+                self._limit = _blas(len(sys.modules)).limit(limits=1, user_api="blas")
                 self.size = min(_cores(), MOST_THREADS)
-                self.pool = (
-                    ThreadPoolExecutor(self.size, "prism", initializer=_mark_worker)
-                    if self.size > 1
-                    else None
-                )
+                # One less, because the thread that asks works too.
+                self.pool = ThreadPoolExecutor(self.size - 1, "prism") if self.size > 1 else None
 
     def leave(self) -> None:
         with self._lock:
@@ -60,8 +59,35 @@ class _Threads:
             self._limit.restore_original_limits()
 
 
-def _mark_worker() -> None:
-    _LOCAL.worker = True
+class _Task(Generic[Result]):
+    """A piece of work for whichever thread begins it first."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self.done: Future[Result] = Future()
+        self._work = work
+        self._begun = Lock()
+
+    def run(self) -> bool:
+        """Do it, unless somebody has begun; whether it was done here."""
+        if not self._begun.acquire(blocking=False):
+            return False
+        outside, _LOCAL.within_task = _within_task(), True
+        try:
+            self.done.set_result(self._work())
+        except BaseException as error:
+            self.done.set_exception(error)
+        _LOCAL.within_task = outside
+        return True
+
+
+def _within_task() -> bool:
+    return getattr(_LOCAL, "within_task", False)
+
+
+@lru_cache(1)
+def _blas(_modules: int) -> ThreadpoolController:
+    """The BLAS libraries of this process; to look for them takes milliseconds, so only after imports."""
+    return ThreadpoolController()
 
 
 _LOCAL = local()
@@ -72,7 +98,7 @@ if hasattr(os, "register_at_fork"):  # threads do not live on in a child
 
 @contextmanager
 def bounded_threads() -> Iterator[None]:
-    """BLAS on one thread, and a thread of ours for every core, as long as the block lasts."""
+    """BLAS on one thread, and one of ours for every core (this one too), as long as the block lasts."""
     _THREADS.enter()
     try:
         yield
@@ -87,17 +113,25 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     """
     rest = iter(items)
     first = list(islice(rest, 2))
-    pool = None if getattr(_LOCAL, "worker", False) else _THREADS.pool
+    pool = None if _within_task() else _THREADS.pool
     if pool is None or len(first) < 2:
         yield from map(work, chain(first, rest))
         return
-    pending: deque[Future[Result]] = deque()
+    pending: deque[_Task[Result]] = deque()
     for item in chain(first, rest):
-        pending.append(pool.submit(work, item))
+        pending.append(_Task(partial(work, item)))
+        pool.submit(pending[-1].run)
         if len(pending) > _THREADS.size:
-            yield pending.popleft().result()
+            yield _first_result(pending)
     while pending:
-        yield pending.popleft().result()
+        yield _first_result(pending)
+
+
+def _first_result(pending: deque[_Task[Result]]) -> Result:
+    """The result of the first task, taken out; this thread works on the others while it waits."""
+    while not pending[0].done.done() and any(task.run() for task in pending):
+        pass
+    return pending.popleft().done.result()
 
 
 def _cores() -> int:

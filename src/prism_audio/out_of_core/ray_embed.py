@@ -137,10 +137,6 @@ def _features(
     import ray.data
 
     cluster: Any = ray
-    context = ray.data.DataContext.get_current().copy()
-    context.enable_progress_bars = False
-    context.target_max_block_size = 1  # pass every batch on when it is ready, not many together
-    context.max_consecutive_actor_init_deaths = DEATHS_AT_START
     cores = cluster.cluster_resources().get("CPU", 1)
     # Both stages must have room at the same time, and Ray merges stages that ask for equal shares.
     share = min(1, cores / 2)
@@ -150,22 +146,22 @@ def _features(
         {"chunk": number, "files": json.dumps([os.path.abspath(path) for path in chunk])}
         for number, chunk in enumerate(chunks)
     ]
-    with ray.data.DataContext.current(context):
-        encoded = (
-            cluster.data.from_items(items, override_num_blocks=len(items))
-            .flat_map(
-                partial(_decode, sound=sound, group_seconds=group_seconds),
-                num_cpus=share / 2,
-                concurrency=workers,
-            )
-            .map(
-                _Tower,
-                fn_constructor_args=(_name(encoder), encoder.fingerprint),
-                compute=ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(cores // 2))),
-                num_cpus=share,
-            )
-        )
-        yield from encoded.iter_rows()
+    source = cluster.data.from_items(items, override_num_blocks=len(items))
+    context = source.context
+    context.enable_progress_bars = False
+    context.target_max_block_size = 1  # pass every batch on when it is ready, not many together
+    context.max_consecutive_actor_init_deaths = DEATHS_AT_START
+    encoded = source.flat_map(
+        partial(_decode, sound=sound, group_seconds=group_seconds),
+        num_cpus=share / 2,
+        concurrency=workers,
+    ).map(
+        _Tower,
+        fn_constructor_args=(_name(encoder), encoder.fingerprint),
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(cores // 2))),
+        num_cpus=share,
+    )
+    yield from encoded.iter_rows()
 
 
 class _Sound(NamedTuple):

@@ -113,18 +113,19 @@ class Station:
         for sink in self._sinks:
             sink.start()
         delivery = threading.Thread(target=self._deliver_all, name="delivery", daemon=True)
-        delivery.start()
-        for hearing in self.hearings:
-            around = self._around[hearing.source.name]
-            threading.Thread(
-                target=hearing.run, args=(around, self._queue.put), daemon=True
-            ).start()
         try:
+            delivery.start()
+            for hearing in self.hearings:
+                around = self._around[hearing.source.name]
+                threading.Thread(
+                    target=hearing.run, args=(around, self._queue.put), daemon=True
+                ).start()
             # Signals come to this thread, so that none interrupts a sink.
             self._over.wait()
         finally:
             self._stop.set()
-            delivery.join(FAREWELL)
+            if delivery.is_alive():
+                delivery.join(FAREWELL)
             for sink in self._sinks:
                 sink.close()
         if self._error is not None:
