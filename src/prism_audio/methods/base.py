@@ -156,31 +156,39 @@ class RowMethod(ParameterMethod):
         """Fit to unit rows, which must not be changed in place."""
 
 
+class ContextMethod(ParameterMethod):
+    """A method that is also given the rows of the context that its ``needs`` names."""
+
+    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
+        rows = checked_units(E, "E")
+        text = checked_units(T, "T", rows.shape[1])
+        return self.adapt(rows, text, self._known(context, *text.shape))
+
+    def _known(self, context: Context | None, C: int, d: int) -> Float64:
+        """Unit rows (n, d) about the place, or unit texts (P, C, d) about the classes."""
+        given = getattr(context, self.needs, None)
+        if given is None:
+            raise InputError(
+                f"{self.name} needs {self.needs}: fit(E, T, Context({self.needs}=...)) with rows as "
+                f"wide as E ({d})"
+            )
+        if self.needs.startswith("background"):
+            return checked_units(np.atleast_2d(given), self.needs, d)
+        stack = np.asarray(given)
+        if stack.ndim != 3 or stack.shape[1:] != (C, d):
+            raise InputError(
+                f"{self.name}: {self.needs} has shape {stack.shape}; wanted (texts, {C}, {d})"
+            )
+        return checked_units(stack.reshape(-1, d), self.needs).reshape(stack.shape)
+
+    @abstractmethod
+    def adapt(self, E: Float64, T: Float64, known: Float64) -> Fitted:
+        """Fit to unit rows, none of which must be changed in place."""
+
+
 def checked_units(X: Any, name: str, width: int | None = None) -> Float64:
     """Rows (n, d) after all checks, with unit length, as float64."""
     return unit_rows(as_rows(X, name, width)[0]).astype(np.float64)
-
-
-def needed(method: Method, context: Context | None, width: int) -> Any:
-    """The attribute of the context that ``method`` needs; an error where it is missing."""
-    value = getattr(context, method.needs, None)
-    if value is None:
-        raise InputError(
-            f"{method.name} needs {method.needs}: fit(E, T, Context({method.needs}=...)) with rows as "
-            f"wide as E ({width})"
-        )
-    return value
-
-
-def text_stack(method: Method, context: Context | None, T: Float64) -> Float64:
-    """Unit texts (P, C, d) that ``method`` needs, P for each of the C classes of ``T``."""
-    C, d = T.shape
-    stack = np.asarray(needed(method, context, d))
-    if stack.ndim != 3 or stack.shape[1:] != (C, d):
-        raise InputError(
-            f"{method.name}: {method.needs} has shape {stack.shape}; wanted (texts, {C}, {d})"
-        )
-    return checked_units(stack.reshape(-1, d), method.needs).reshape(stack.shape)
 
 
 def linear_head(E: Float, A: Float, b: Float | None = None) -> Fitted:

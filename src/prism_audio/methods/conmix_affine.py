@@ -27,7 +27,7 @@ from scipy import linalg
 
 from prism_audio.geometry.sphere import Labels, class_means, normalise
 from prism_audio.io.types import Float64
-from prism_audio.methods.affine import Adam, Affine, AffineMethod, Scores
+from prism_audio.methods.affine import Adam, AffineMethod, Scores, identity
 from prism_audio.methods.posterior import log_posterior
 
 # Every 10th coordinate is dropped, so ten steps damage each once.
@@ -52,18 +52,18 @@ class CoNMixAffine(AffineMethod):
     name = "conmix_affine"
     origin = "Kumar et al., CoNMix, WACV 2023, on an affine map of the embeddings"
 
-    def train(self, scores: Scores) -> Affine:
-        d = scores.E.shape[1]
-        at, adam = Affine.identity(d), Adam(d, self.rate)
+    def train(self, scores: Scores) -> Float64:
+        at, adam = identity(scores.E.shape[1]), Adam(self.rate)
         for _ in range(self.rounds):
             y = clustered_labels(scores.rows(at), np.exp(log_posterior(scores.logits(at))))
             for step in range(self.steps):
-                dropped = slice(step % PARTS, None, PARTS)
+                damage = np.ones_like(at)
+                damage[0, step % PARTS :: PARTS] = 0
                 p = np.exp(log_posterior(scores.logits(at)))
                 whole = scores.gradient(at, partial(label_slope, y=y))
-                copy = scores.gradient(at.without(dropped), partial(consistency_slope, p=p))
+                copy = scores.gradient(damage * at, partial(consistency_slope, p=p))
                 # Coordinates that the damaged copy ignores have no part in its gradient.
-                at = adam.step(at, whole + copy.without(dropped))
+                at = adam.step(at, whole + damage * copy)
         return at
 
 

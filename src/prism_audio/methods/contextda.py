@@ -14,23 +14,13 @@ product is the same as averaging the prompts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from prism_audio.methods.base import (
-    Context,
-    Fitted,
-    Kind,
-    ParameterMethod,
-    checked_units,
-    linear_head,
-    needed,
-)
+from prism_audio.io.types import Float64
+from prism_audio.methods.base import ContextMethod, Fitted, Kind, linear_head
 
 
 @dataclass(frozen=True)
-class _ContextDA(ParameterMethod):
+class _ContextDA(ContextMethod):
     """The shared part of both forms.
 
     Parameters
@@ -44,13 +34,8 @@ class _ContextDA(ParameterMethod):
     origin = "Acevedo et al., domain adaptation in audio-text models, Interspeech 2025"
     kind = Kind.ORACLE
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
-        rows = checked_units(E, "E")
-        d = rows.shape[1]
-        text = checked_units(T, "T", d)
-        background = np.atleast_2d(needed(self, context, d))
-        units = checked_units(background, self.needs, d)
-        return linear_head(rows, text.T, -self.tau * (units @ text.T).mean(axis=0))
+    def adapt(self, E: Float64, T: Float64, known: Float64) -> Fitted:
+        return linear_head(E, T.T, -self.tau * (known @ T.T).mean(axis=0))
 
 
 @dataclass(frozen=True)

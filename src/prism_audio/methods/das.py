@@ -14,20 +14,12 @@ and the phrases (``NOISE_PHRASES``) are ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from prism_audio.geometry.sphere import normalise
-from prism_audio.methods.base import (
-    Context,
-    Fitted,
-    Kind,
-    ParameterMethod,
-    checked_units,
-    linear_head,
-    text_stack,
-)
+from prism_audio.io.types import Float64
+from prism_audio.methods.base import ContextMethod, Fitted, Kind, linear_head
 
 # What "c with p" is filled with to make ``Context.noise_text``.
 NOISE_PHRASES = (
@@ -40,7 +32,7 @@ NOISE_PHRASES = (
 
 
 @dataclass(frozen=True)
-class DAS(ParameterMethod):
+class DAS(ContextMethod):
     """Text-only noise direction.
 
     Parameters
@@ -56,8 +48,6 @@ class DAS(ParameterMethod):
     kind = Kind.RIVAL
     needs = "noise_text"
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
-        rows = checked_units(E, "E")
-        text = checked_units(T, "T", rows.shape[1])
-        drift = np.mean(text_stack(self, context, text) - text, axis=0)
-        return linear_head(rows, (text + self.weight * normalise(drift)).T)
+    def adapt(self, E: Float64, T: Float64, known: Float64) -> Fitted:
+        drift = np.mean(known - T, axis=0)
+        return linear_head(E, (T + self.weight * normalise(drift)).T)

@@ -15,24 +15,16 @@ hand. It ends as a linear head.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from prism_audio.methods.base import (
-    Context,
-    Fitted,
-    Kind,
-    ParameterMethod,
-    checked_units,
-    linear_head,
-    text_stack,
-)
+from prism_audio.io.types import Float64
+from prism_audio.methods.base import ContextMethod, Fitted, Kind, linear_head
 from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class PromptWeights(ParameterMethod):
+class PromptWeights(ContextMethod):
     """Weights of prompt templates by entropy.
 
     Parameters
@@ -51,16 +43,14 @@ class PromptWeights(ParameterMethod):
     kind = Kind.RIVAL
     needs = "prompt_text"
 
-    def fit(self, E: Any, T: Any, context: Context | None = None) -> Fitted:
-        rows = checked_units(E, "E")
-        stack = text_stack(self, context, checked_units(T, "T", rows.shape[1]))
-        cosines = np.einsum("id,jcd->jic", rows, stack, optimize=True)
+    def adapt(self, E: Float64, T: Float64, known: Float64) -> Fitted:
+        cosines = np.einsum("id,jcd->jic", E, known, optimize=True)
         s = resolve_scale(cosines.mean(axis=0), self.scale)
-        log_beta = np.full(len(stack), -np.log(len(stack)))
+        log_beta = np.full(len(known), -np.log(len(known)))
         for _ in range(self.steps):
             log_p = log_posterior(s * np.tensordot(np.exp(log_beta), cosines, axes=1))
             p = np.exp(log_p)
             H = -np.sum(p * log_p, axis=1, keepdims=True)
-            g = s * np.einsum("jic,ic->j", cosines, -p * (log_p + H)) / len(rows)
+            g = s * np.einsum("jic,ic->j", cosines, -p * (log_p + H)) / len(E)
             log_beta = log_posterior((log_beta - g)[None] / 2)[0]
-        return linear_head(rows, np.tensordot(np.exp(log_beta), stack, axes=1).T)
+        return linear_head(E, np.tensordot(np.exp(log_beta), known, axes=1).T)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.affine import Adam, Affine, AffineMethod, Scores
+from prism_audio.methods.affine import Adam, AffineMethod, Scores, identity
 from prism_audio.methods.posterior import log_posterior
 
 
@@ -37,9 +37,8 @@ class TentAffine(AffineMethod):
     name = "tent_affine"
     origin = "Wang et al., TENT, ICLR 2021, on an affine map of the embeddings"
 
-    def train(self, scores: Scores) -> Affine:
-        d = scores.E.shape[1]
-        at, adam = Affine.identity(d), Adam(d, self.rate)
+    def train(self, scores: Scores) -> Float64:
+        at, adam = identity(scores.E.shape[1]), Adam(self.rate)
         for _ in range(self.steps):
             at = adam.step(at, scores.gradient(at, entropy_slope))
         return at

@@ -26,7 +26,7 @@ def answer(method: str, place: str, level: float | str, right: int) -> JobResult
     condition = Condition(place, level)
     given = np.where(np.arange(N) < right, TRUTH, (TRUTH + 1) % CLASSES).astype(np.int16)
     case = Case("transductive", "", 0, condition, np.arange(N))
-    return JobResult(method, case, condition, np.arange(N), given, 1.0)
+    return JobResult(method, case, condition, np.arange(N), given, TRUTH)
 
 
 def summary(better: int = 8) -> TransductiveSummary:
@@ -112,18 +112,20 @@ def halves(method: str, right: int) -> list[JobResult]:
             given = np.where(np.arange(N // 2) < right, TRUTH[rows], (TRUTH[rows] + 1) % CLASSES)
             other = np.setdiff1d(np.arange(N), rows)
             case = Case("half", "", number, condition, other, (Judged(condition, rows),))
-            found.append(JobResult(method, case, condition, rows, given.astype(np.int16), 1.0))
+            found.append(
+                JobResult(method, case, condition, rows, given.astype(np.int16), TRUTH[rows])
+            )
     return found
 
 
 def test_under_half_the_lead_is_that_of_the_means_with_an_interval() -> None:
     answers = [*halves("zero_shot", 8), *halves("prism", 13), answer("prism", "hall", -6.0, 0)]
     sources = np.arange(N) // 2
-    gap = lead(answers, TRUTH, sources, "prism", "zero_shot")
+    gap = lead(answers, sources, "prism", "zero_shot")
     assert gap.mean == pytest.approx(5 / 20)
     clips = (np.arange(N) % 20 >= 8) & (np.arange(N) % 20 < 13)
     assert gap == paired_bootstrap(clips.astype(float), sources)
-    table = half_table(answers, TRUTH, sources, ["zero_shot", "prism"], "prism")
+    table = half_table(answers, sources, ["zero_shot", "prism"], "prism")
     assert table.header == ["method", "accuracy", "prism is ahead by"]
     assert table.rows == [["zero_shot", "40.0", interval(gap)], ["prism", "65.0", "-"]]
 
@@ -133,24 +135,22 @@ def test_a_protocol_says_what_it_is_the_mean_of(noisy: bool, told: str) -> None:
     answers = halves("prism", 5)
     if not noisy:
         answers.append(replace(answers[0], tested=Condition("clean", "clean")))
-    assert told in protocol_table("half", answers, TRUTH, ["prism"]).note
+    assert told in protocol_table("half", answers, ["prism"]).note
 
 
 def test_losses_are_told() -> None:
-    told = " ".join(losses(summary(), [], TRUTH, "prism", NAMES))
+    told = " ".join(losses(summary(), [], "prism", NAMES))
     assert "below zero-shot in 2 of 6 conditions: hall clean (-15.0)" in told
     assert "Another method is best in 2 of 6 conditions" in told
-    beaten = " ".join(losses(summary(better=-5), [], TRUTH, "prism", NAMES))
+    beaten = " ".join(losses(summary(better=-5), [], "prism", NAMES))
     assert "zero_shot is better than prism over all conditions" in beaten
     assert "4 of 4 classes lose" in beaten
 
 
 def test_who_is_ahead_by_macro_f1_is_told() -> None:
     found = summary()
-    assert "By macro-F1, too, nothing is ahead of prism." in losses(
-        found, [], TRUTH, "prism", NAMES
-    )
-    behind = " ".join(losses(found, [], TRUTH, "zero_shot", NAMES))
+    assert "By macro-F1, too, nothing is ahead of prism." in losses(found, [], "prism", NAMES)
+    behind = " ".join(losses(found, [], "zero_shot", NAMES))
     assert found.f1("prism") > found.f1("oracle") > found.f1("zero_shot")
     first = f"prism {100 * found.f1('prism'):.1f}; oracle {100 * found.f1('oracle'):.1f}."
     assert f"By macro-F1 zero_shot ({100 * found.f1('zero_shot'):.1f}) is behind {first}" in behind
@@ -170,7 +170,7 @@ def test_a_method_that_travels_better_is_told() -> None:
         for here in places
         for there in places
     ]
-    told = " ".join(losses(summary(), answers, TRUTH, "prism", NAMES))
+    told = " ".join(losses(summary(), answers, "prism", NAMES))
     assert "Protocol 'cross', another place: the best is another method, sinkhorn (65.0" in told
     assert "same place" not in told
 
@@ -179,11 +179,11 @@ def test_losses_under_other_protocols_are_told() -> None:
     def few(method: str, right: int) -> JobResult:
         base = answer(method, "hall", -6.0, right)
         case = Case("few", "2", 0, base.tested, np.arange(N))
-        return JobResult(method, case, base.tested, base.rows, base.labels, 1.0)
+        return JobResult(method, case, base.tested, base.rows, base.labels, TRUTH)
 
     worse = [few("zero_shot", 30), few("prism", 10)]
-    told = " ".join(losses(summary(), worse, TRUTH, "prism", NAMES))
+    told = " ".join(losses(summary(), worse, "prism", NAMES))
     assert "Protocol 'few': it is below zero-shot at 2 (25.0 against 75.0)" in told
     assert "Protocol 'few': the best is another method, zero_shot at 2 (75.0 against 25.0)" in told
     fine = [few("zero_shot", 10), few("prism", 30)]
-    assert "few" not in " ".join(losses(summary(), fine, TRUTH, "prism", NAMES))
+    assert "few" not in " ".join(losses(summary(), fine, "prism", NAMES))

@@ -16,7 +16,6 @@ from prism_audio.bench.trials.scores import Interval
 from prism_audio.bench.trials.spectrum import RANK
 from prism_audio.bench.trials.study import Findings
 from prism_audio.bench.trials.summary import BASELINE, level_name
-from prism_audio.io.types import Float64
 from prism_audio.model.diagnose import ENERGY
 
 _PAPER, _CAR = "prism_paper", "prism_car"
@@ -141,7 +140,7 @@ def _over_alignment(findings: Findings) -> Claim:
 
 def _warm_up(findings: Findings) -> Claim:
     claim = "A warm-up of 128 to 512 clips is enough"
-    table = scores("calibration", findings.answers, findings.bench.clips.truth)
+    table = scores("calibration", findings.answers)
     own, base = table.get(_PAPER, {}), table.get(BASELINE, {})
     if not {"128", "512"} <= set(own) or not base:
         return Claim(claim, "not run", "The experiment has no protocol 'calibration'.")
@@ -161,8 +160,8 @@ def _warm_up(findings: Findings) -> Claim:
 
 def _batch_independence(findings: Findings) -> Claim:
     claim = "Inference does not depend on the batch"
-    half = scores("half", findings.answers, findings.bench.clips.truth).get(_PAPER, {})
-    batch = scores("batch", findings.answers, findings.bench.clips.truth).get(_PAPER, {})
+    half = scores("half", findings.answers).get(_PAPER, {})
+    batch = scores("batch", findings.answers).get(_PAPER, {})
     words = "By construction: one product W e for each clip; tests compare one clip with any batch."
     if half:
         words += f" A map from half of the clips has {percent(half[''])} % on the other half."
@@ -177,9 +176,10 @@ def _batch_independence(findings: Findings) -> Claim:
 
 def _polyphonic_trap(findings: Findings) -> Claim:
     claim = "Polyphonic trap: some classes lose in every place while most gain"
-    if _PAPER not in findings.summary.methods:
+    summary = findings.summary
+    if _PAPER not in summary.methods:
         return Claim(claim, "not run", "`prism_paper` is not in the experiment.")
-    change = _class_changes(findings)
+    change = summary.class_changes(_PAPER)
     names = findings.bench.classes
     always = np.flatnonzero(np.nanmax(change, axis=1) < 0).tolist()
     gaining = int(np.sum(np.nanmean(change, axis=1) > 0))
@@ -200,7 +200,7 @@ def _car(findings: Findings) -> Claim:
     summary = findings.summary
     if not {_PAPER, _CAR} <= set(summary.methods):
         return Claim(claim, "not run", "It needs `prism_paper` and `prism_car`.")
-    change = np.nanmean(_class_changes(findings), axis=1)
+    change = np.nanmean(summary.class_changes(_PAPER), axis=1)
     losers = change < 0
     gain = summary.class_scores(_CAR) - summary.class_scores(_PAPER)
     overall = summary.difference(_CAR, _PAPER)
@@ -216,17 +216,6 @@ def _car(findings: Findings) -> Claim:
         f"The {int(losers.sum())} classes that lose change by {points(recovered)} points, the others by "
         f"{points(rest)}; over all {interval(overall)}. The paper: +8.2 for its worst class, -0.5 over "
         "all.",
-    )
-
-
-def _class_changes(findings: Findings) -> Float64:
-    """Change of accuracy (C, places) from zero-shot to the algorithm as printed."""
-    summary = findings.summary
-    return np.column_stack(
-        [
-            summary.class_scores(_PAPER, [place]) - summary.class_scores(BASELINE, [place])
-            for place in summary.places
-        ]
     )
 
 

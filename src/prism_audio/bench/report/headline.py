@@ -90,9 +90,9 @@ def headline(findings: Findings) -> list[str]:
             f"On clean clips {ours} has {percent(clean[0])} %, zero-shot {percent(clean[1])} %: "
             f"{interval(gain)} points."
         )
-    half = scores("half", findings.answers, bench.clips.truth)
+    half = scores("half", findings.answers)
     if ours in half and BASELINE in half:
-        gain = lead(findings.answers, bench.clips.truth, bench.sources, ours, BASELINE)
+        gain = lead(findings.answers, bench.sources, ours, BASELINE)
         lines.append(
             f"On clips that were not there at calibration {ours} has {percent(half[ours][''])} %, "
             f"zero-shot {percent(half[BASELINE][''])} %: {interval(gain)} points."

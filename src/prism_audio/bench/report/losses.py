@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.bench.report.protocol_tables import (
     MOVES,
@@ -27,7 +26,6 @@ _TOLERANCE = 0.005
 def losses(
     summary: TransductiveSummary,
     answers: Sequence[JobResult],
-    truth: NDArray[np.int64],
     ours: str,
     classes: Sequence[str],
 ) -> list[str]:
@@ -37,8 +35,8 @@ def losses(
         *_f1(summary, ours),
         *_cells(summary, ours),
         *_classes(summary, ours, classes),
-        *_protocols(answers, truth, ours),
-        *_places(answers, truth, ours),
+        *_protocols(answers, ours),
+        *_places(answers, ours),
     ]
 
 
@@ -119,10 +117,10 @@ def _classes(summary: TransductiveSummary, ours: str, classes: Sequence[str]) ->
     return [f"{losing} of {len(classes)} classes lose against zero-shot, most of all {shown}."]
 
 
-def _protocols(answers: Sequence[JobResult], truth: NDArray[np.int64], ours: str) -> list[str]:
+def _protocols(answers: Sequence[JobResult], ours: str) -> list[str]:
     lines = []
     for protocol in _PROTOCOLS:
-        table = scores(protocol, answers, truth)
+        table = scores(protocol, answers)
         if ours not in table or BASELINE not in table:
             continue
         settings = ordered(set(table[ours]))
@@ -150,9 +148,9 @@ def _at(setting: str) -> str:
     return f"at {setting} " if setting.isdigit() else f"{setting} " if setting else ""
 
 
-def _places(answers: Sequence[JobResult], truth: NDArray[np.int64], ours: str) -> list[str]:
-    places, matrix = cross_matrix(answers, truth, ours)
-    base, reference = cross_matrix(answers, truth, BASELINE)
+def _places(answers: Sequence[JobResult], ours: str) -> list[str]:
+    places, matrix = cross_matrix(answers, ours)
+    base, reference = cross_matrix(answers, BASELINE)
     if not places or base != places:
         return []
     change = matrix - reference
@@ -165,7 +163,7 @@ def _places(answers: Sequence[JobResult], truth: NDArray[np.int64], ours: str) -
         [f"Moved to another place it falls below zero-shot: {', '.join(worse)}."] if worse else []
     )
     parts = {
-        method: cross_parts(places, cross_matrix(answers, truth, method)[1])
+        method: cross_parts(places, cross_matrix(answers, method)[1])
         for method in dict.fromkeys(a.method for a in answers if a.case.protocol == "cross")
     }
     for number, move in enumerate(MOVES):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.bench.report.style import DIVERGING, canvas
-from prism_audio.bench.trials.summary import BASELINE, TransductiveSummary
+from prism_audio.bench.trials.summary import TransductiveSummary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,12 +19,7 @@ _MANY = 20
 
 def class_map(summary: TransductiveSummary, method: str, classes: Sequence[str]) -> Figure:
     """Change of accuracy against zero-shot, class by class and place by place, in points."""
-    change = 100 * np.column_stack(
-        [
-            summary.class_scores(method, [place]) - summary.class_scores(BASELINE, [place])
-            for place in summary.places
-        ]
-    )
+    change = 100 * summary.class_changes(method)
     order = np.argsort(-change.mean(axis=1), kind="stable")
     names = [classes[number] for number in order]
     # Two halves side by side: fifty rows in one column could not be read.

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism_audio.bench.experiment.array_files import space_of
 from prism_audio.bench.experiment.conditions import CLEAN
-from prism_audio.bench.experiment.protocols import STREAMS
+from prism_audio.bench.experiment.protocols import STREAMS, Rows
 from prism_audio.bench.report.table import Number, ReportTable, interval, score_table
 from prism_audio.bench.trials.runner import JobResult
-from prism_audio.bench.trials.scores import Interval, accuracy, paired_bootstrap
+from prism_audio.bench.trials.scores import Interval, paired_bootstrap
 from prism_audio.io.types import Float64
-
-Truth = NDArray[np.int64]
 
 # From where a calibration is taken to where, as the cross table has it.
 MOVES = ("same place", "another place", "noisy to clean", "clean to noisy")
@@ -63,37 +60,35 @@ _ABOUT = {
 
 
 def half_table(
-    answers: Sequence[JobResult], truth: Truth, sources: Truth, methods: Sequence[str], ours: str
+    answers: Sequence[JobResult], sources: Rows, methods: Sequence[str], ours: str
 ) -> ReportTable:
     """Mean accuracy on clips that were not there at calibration, and the lead of ours."""
-    plain = protocol_table("half", answers, truth, methods)
+    plain = protocol_table("half", answers, methods)
     rows = [
-        [*row, "-" if row[0] == ours else interval(lead(answers, truth, sources, ours, row[0]))]
+        [*row, "-" if row[0] == ours else interval(lead(answers, sources, ours, row[0]))]
         for row in plain.rows
     ]
     note = f"{plain.note} In brackets the 95 % interval, as in the main table."
     return replace(plain, header=[*plain.header, f"{ours} is ahead by"], rows=rows, note=note)
 
 
-def lead(
-    answers: Sequence[JobResult], truth: Truth, sources: Truth, one: str, other: str
-) -> Interval:
+def lead(answers: Sequence[JobResult], sources: Rows, one: str, other: str) -> Interval:
     """The lead of one method over another under ``half``, which judges every clip equally often."""
-    right = {method: np.zeros(len(truth)) for method in (one, other)}
-    times = np.zeros(len(truth))
+    right = {method: np.zeros(len(sources)) for method in (one, other)}
+    times = np.zeros(len(sources))
     for answer in answers:
         if answer.case.protocol == "half" and answer.method in right:
-            right[answer.method][answer.rows] += answer.labels == truth[answer.rows]
+            right[answer.method][answer.rows] += answer.labels == answer.truth
             times[answer.rows] += answer.method == one
     return paired_bootstrap((right[one] - right[other]) / times, sources)
 
 
 def protocol_table(
-    protocol: str, answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]
+    protocol: str, answers: Sequence[JobResult], methods: Sequence[str]
 ) -> ReportTable:
     """Mean accuracy of each method in each setting of a protocol."""
     title, about = _ABOUT[protocol]
-    by_method = scores(protocol, answers, truth)
+    by_method = scores(protocol, answers)
     settings = ordered({setting for by_setting in by_method.values() for setting in by_setting})
     rows: dict[str, list[Number]] = {
         m: [by_method[m].get(setting) for setting in settings] for m in methods if m in by_method
@@ -104,7 +99,7 @@ def protocol_table(
     return score_table(title, columns, rows, f"In percent, mean of {over}. {about}")
 
 
-def list_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]) -> ReportTable:
+def list_table(answers: Sequence[JobResult], methods: Sequence[str]) -> ReportTable:
     """Short lists of labels, for each space of an experiment on arrays."""
     spaces = dict.fromkeys(
         space_of(answer.tested.background) for answer in answers if answer.case.protocol == "lists"
@@ -113,7 +108,7 @@ def list_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str
     columns = []
     for space in spaces:
         own = [answer for answer in answers if space_of(answer.tested.background) == space]
-        by_method = scores("lists", own, truth)
+        by_method = scores("lists", own)
         for setting in sorted(next(iter(by_method.values())), key=int, reverse=True):
             columns.append(f"{space}, {setting} labels")
             for method in methods:
@@ -122,16 +117,13 @@ def list_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str
     return score_table(title, columns, rows, f"In percent, mean over conditions and draws. {about}")
 
 
-def scores(
-    protocol: str, answers: Sequence[JobResult], truth: Truth
-) -> dict[str, dict[str, float]]:
+def scores(protocol: str, answers: Sequence[JobResult]) -> dict[str, dict[str, float]]:
     """Mean accuracy by method and setting, over places and draws."""
     values: dict[str, dict[str, list[float]]] = {}
     for answer in answers:
         if answer.case.protocol == protocol:
             by_setting = values.setdefault(answer.method, {})
-            score = accuracy(truth[answer.rows], answer.labels)
-            by_setting.setdefault(answer.case.setting, []).append(score)
+            by_setting.setdefault(answer.case.setting, []).append(answer.accuracy)
     return {
         method: {setting: float(np.mean(own)) for setting, own in by_setting.items()}
         for method, by_setting in values.items()
@@ -147,15 +139,13 @@ def ordered(settings: set[str]) -> list[str]:
     return sorted(settings)
 
 
-def cross_matrix(
-    answers: Sequence[JobResult], truth: Truth, method: str
-) -> tuple[list[str], Float64]:
+def cross_matrix(answers: Sequence[JobResult], method: str) -> tuple[list[str], Float64]:
     """Places, and accuracy (here, there): calibrated here, judged there."""
     cells: dict[tuple[str, str], list[float]] = {}
     for answer in answers:
         if answer.case.protocol == "cross" and answer.method == method:
             pair = answer.case.condition.background, answer.tested.background
-            cells.setdefault(pair, []).append(accuracy(truth[answer.rows], answer.labels))
+            cells.setdefault(pair, []).append(answer.accuracy)
     places = sorted({here for here, _ in cells}, key=lambda place: (place == CLEAN, place))
     return places, np.array(
         [[np.mean(cells.get((here, there), [np.nan])) for there in places] for here in places]
@@ -171,11 +161,11 @@ def cross_parts(places: list[str], matrix: Float64) -> list[float]:
     return [float(np.mean(matrix[mask])) if mask.any() else float("nan") for mask in masks]
 
 
-def cross_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[str]) -> ReportTable:
+def cross_table(answers: Sequence[JobResult], methods: Sequence[str]) -> ReportTable:
     """Each method where it was calibrated, elsewhere, and between noise and clean."""
     rows = {}
     for method in methods:
-        places, matrix = cross_matrix(answers, truth, method)
+        places, matrix = cross_matrix(answers, method)
         if places:
             rows[method] = cross_parts(places, matrix)
     note = (
@@ -186,7 +176,7 @@ def cross_table(answers: Sequence[JobResult], truth: Truth, methods: Sequence[st
 
 
 def front_table(
-    answers: Sequence[JobResult], truth: Truth, methods: Sequence[str], fronts: Sequence[str]
+    answers: Sequence[JobResult], methods: Sequence[str], fronts: Sequence[str]
 ) -> ReportTable:
     """Methods on the sound itself, and on sound that was treated before the encoder."""
     cells: dict[tuple[str, str], dict[str, float]] = {}
@@ -194,8 +184,7 @@ def front_table(
         if answer.case.protocol == "transductive":
             front = answer.tested.front
             name = answer.tested.name.removesuffix(f"_{front}")
-            score = accuracy(truth[answer.rows], answer.labels)
-            cells.setdefault((answer.method, front), {})[name] = score
+            cells.setdefault((answer.method, front), {})[name] = answer.accuracy
     names = {name for (_, front), row in cells.items() if front for name in row}
     columns = sorted(names, key=lambda name: (name == CLEAN, name))
     rows: dict[str, list[Number]] = {}

@@ -80,8 +80,8 @@ def _losses(findings: Findings) -> Section:
     parts: list[Part] = []
     for method in dict.fromkeys((bench.experiment.ours, "prism_paper")):
         if method in summary.methods:
-            truth, classes = bench.clips.truth, bench.classes
-            parts += [f"`{method}`:", losses(summary, findings.answers, truth, method, classes)]
+            told = losses(summary, findings.answers, method, bench.classes)
+            parts += [f"`{method}`:", told]
     return Section("Where PRISM loses", parts)
 
 
@@ -107,8 +107,8 @@ def _comparison(findings: Findings) -> Section:
         if gain is not None:
             parts.append(Picture("gain", "Gain over zero-shot in severe and moderate noise.", gain))
     if experiment.fronts:
-        truth, answers = findings.bench.clips.truth, findings.answers
-        parts.append(protocol_tables.front_table(answers, truth, focus, experiment.fronts))
+        table = protocol_tables.front_table(findings.answers, focus, experiment.fronts)
+        parts.append(table)
     return Section("The comparison", parts)
 
 
@@ -123,24 +123,24 @@ def _classes(findings: Findings) -> Section:
 
 
 def _protocols(findings: Findings) -> Iterator[Part]:
-    experiment, truth = findings.bench.experiment, findings.bench.clips.truth
-    focus, answers = experiment.focus, findings.answers
+    experiment, answers = findings.bench.experiment, findings.answers
+    focus = experiment.focus
     present = {answer.case.protocol for answer in answers}
     if "half" in present:
         sources = findings.bench.sources
-        yield protocol_tables.half_table(answers, truth, sources, focus, experiment.ours)
+        yield protocol_tables.half_table(answers, sources, focus, experiment.ours)
     if "cross" in present:
-        yield protocol_tables.cross_table(answers, truth, focus)
+        yield protocol_tables.cross_table(answers, focus)
         yield from _cross_maps(findings)
     for protocol in ("few", "lists", "skewed", "stream", "calibration", "batch", "groups"):
         if protocol not in present:
             continue
         if protocol == "lists" and experiment.arrays:
-            yield protocol_tables.list_table(answers, truth, focus)
+            yield protocol_tables.list_table(answers, focus)
             continue
-        yield protocol_tables.protocol_table(protocol, answers, truth, focus)
+        yield protocol_tables.protocol_table(protocol, answers, focus)
         if protocol in _AXES:
-            scores = protocol_tables.scores(protocol, answers, truth)
+            scores = protocol_tables.scores(protocol, answers)
             compiled = _compiled(findings) if protocol == "batch" else {}
             caption = f"Accuracy against {_AXES[protocol]}."
             if compiled:
@@ -152,15 +152,15 @@ def _protocols(findings: Findings) -> Iterator[Part]:
 def _compiled(findings: Findings) -> dict[str, float]:
     """Accuracy of compiled maps on unseen noisy clips, to compare with batches of such clips."""
     noisy = [answer for answer in findings.answers if answer.tested.background != CLEAN]
-    half = protocol_tables.scores("half", noisy, findings.bench.clips.truth)
+    half = protocol_tables.scores("half", noisy)
     return {m: half[m][""] for m in (findings.bench.experiment.ours, "prism_paper") if m in half}
 
 
 def _cross_maps(findings: Findings) -> Iterator[Picture]:
-    truth, answers = findings.bench.clips.truth, findings.answers
-    _, base = protocol_tables.cross_matrix(answers, truth, BASELINE)
+    answers = findings.answers
+    _, base = protocol_tables.cross_matrix(answers, BASELINE)
     for method in dict.fromkeys((findings.bench.experiment.ours, "prism_paper")):
-        places, matrix = protocol_tables.cross_matrix(answers, truth, method)
+        places, matrix = protocol_tables.cross_matrix(answers, method)
         if places and base.shape == matrix.shape:
             caption = f"{method}: calibrated in one place, used in another; points above zero-shot."
             yield Picture(f"cross-{method}", caption, maps.cross_map(places, matrix - base, method))

@@ -13,7 +13,7 @@ import numpy as np
 from prism_audio.bench.report.sections import Picture, Section, sections
 from prism_audio.bench.report.style import svg
 from prism_audio.bench.report.table import ReportTable
-from prism_audio.bench.trials.scores import accuracy, macro_f1
+from prism_audio.bench.trials.scores import macro_f1
 from prism_audio.bench.trials.study import Findings
 from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
@@ -62,7 +62,6 @@ def write_report(findings: Findings, folder: Path) -> list[Path]:
 
 def write_results(findings: Findings, folder: Path) -> Path:
     """A row for every method, case and judged condition: Parquet, or CSV without pyarrow."""
-    truth = findings.bench.clips.truth
     rows: list[dict[str, Any]] = [
         {
             "protocol": answer.case.protocol,
@@ -76,8 +75,8 @@ def write_results(findings: Findings, folder: Path) -> Path:
             "front": answer.tested.front,
             "clips_calibrated": len(answer.case.rows),
             "clips_judged": len(answer.rows),
-            "accuracy": accuracy(truth[answer.rows], answer.labels),
-            "macro_f1": macro_f1(truth[answer.rows], answer.labels.astype(np.int64)),
+            "accuracy": answer.accuracy,
+            "macro_f1": macro_f1(answer.truth, answer.labels.astype(np.int64)),
         }
         for answer in findings.answers
     ]

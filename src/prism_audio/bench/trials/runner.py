@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from prism_audio.bench.experiment.conditions import CLEAN, Condition
 from prism_audio.bench.experiment.experiment import Spec
 from prism_audio.bench.experiment.protocols import Case
 from prism_audio.bench.trials.ablation import method_of
+from prism_audio.bench.trials.scores import accuracy
 from prism_audio.errors import PrismError
 from prism_audio.io.runtime import usable_cores
 from prism_audio.methods import Context, Kind
@@ -60,10 +60,8 @@ class JobResult:
         The clips it adapted to.
     tested : Condition
         The condition of the clips.
-    rows, labels : (M,) arrays
-        Numbers of the clips, and their labels.
-    fit_ms : float
-        Milliseconds of the calibration; other work on the machine may have slowed it.
+    rows, labels, truth : (M,) arrays
+        Numbers of the clips, the labels it gave them, and their classes.
     """
 
     method: str
@@ -71,7 +69,12 @@ class JobResult:
     tested: Condition
     rows: NDArray[np.int64]
     labels: Labels
-    fit_ms: float
+    truth: NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct labels."""
+        return accuracy(self.truth, self.labels)
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,9 @@ def run(
         else:
             results[number] = result
         progress(1)
-    answers = [
-        answer for number in sorted(results) for answer in _answers(jobs[number], results[number])
-    ]
+    answers: list[JobResult] = []
+    for number in sorted(results):
+        answers += _answers(jobs[number], results[number]["labels"], bench.clips.truth)
     return Outcome(answers, failures, len(waiting))
 
 
@@ -174,20 +177,18 @@ def _results(
 
 
 def _do(folder: Path, text: NDArray[np.float32], job: Job) -> Arrays | str:
-    """The labels of a job, concatenated, and milliseconds; or the reason why it failed."""
+    """The labels of a job, concatenated; or the reason why it failed."""
     from threadpoolctl import threadpool_limits
 
     method = method_of(job.spec)
-    labels, milliseconds = [], []
+    labels = []
     try:
         # One thread: all cores run jobs, and sums must not depend on how they are split.
         with threadpool_limits(1):
             for case in job.cases:
                 classes = np.arange(len(text)) if case.classes is None else case.classes
                 E = _embedding(job.files[case.condition])[case.rows]
-                began = time.perf_counter()
                 fitted = method.fit(E, text[classes], _part(job.context, classes))
-                milliseconds.append(1000 * (time.perf_counter() - began))
                 if not case.tests:
                     labels.append(classes[fitted.labels])
                 for test in case.tests:
@@ -195,10 +196,7 @@ def _do(folder: Path, text: NDArray[np.float32], job: Job) -> Arrays | str:
                     labels.append(classes[fitted.predict(rows)])
     except (PrismError, ValueError, np.linalg.LinAlgError) as error:
         return str(error)
-    arrays: Arrays = {
-        "labels": np.concatenate(labels).astype(np.int16),
-        "fit_ms": np.array(milliseconds, np.float32),
-    }
+    arrays: Arrays = {"labels": np.concatenate(labels).astype(np.int16)}
     Cache(folder).save(ROOM, job.name, job.facts, arrays)
     return arrays
 
@@ -211,14 +209,11 @@ def _embedding(path: Path) -> NDArray[np.float32]:
         return np.asarray(file.get_tensor("embedding"), np.float32)
 
 
-def _answers(job: Job, arrays: Arrays) -> Iterator[JobResult]:
-    at = 0
-    for case, fit_ms in zip(job.cases, arrays["fit_ms"], strict=True):
+def _answers(job: Job, labels: Labels, truth: NDArray[np.int64]) -> Iterator[JobResult]:
+    for case in job.cases:
         for test in case.tests or (case,):
-            labels = arrays["labels"][at : at + len(test.rows)]
-            at += len(test.rows)
-            name = job.spec.label
-            yield JobResult(name, case, test.condition, test.rows, labels, float(fit_ms))
+            own, labels = np.split(labels, [len(test.rows)])
+            yield JobResult(job.spec.label, case, test.condition, test.rows, own, truth[test.rows])
 
 
 def _case_facts(case: Case, files: dict[Condition, Path]) -> list[str]:

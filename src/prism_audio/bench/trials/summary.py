@@ -117,6 +117,14 @@ class TransductiveSummary:
         ]
         return np.asarray(np.mean(scores, axis=0))
 
+    def class_changes(self, method: str) -> Float64:
+        """Change of accuracy (C, places) from zero-shot, within each class in each place."""
+        changes = [
+            self.class_scores(method, [place]) - self.class_scores(BASELINE, [place])
+            for place in self.places
+        ]
+        return np.column_stack(changes)
+
 
 def level_name(level: Level) -> str:
     """For headings."""

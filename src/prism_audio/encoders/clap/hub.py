@@ -7,22 +7,20 @@ breaks off is continued; a file that fails its check is never used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from prism_audio.encoders.assets import cache_folder
-from prism_audio.encoders.fetch import Unreachable, download
+from prism_audio.encoders.fetch import download, fault, fetch, print_report
 from prism_audio.errors import AssetError
-from prism_audio.io.locks import exclusive
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _TIMEOUT = 15.0
@@ -49,18 +47,7 @@ class HubFile:
 
     def fault(self, place: Path) -> str | None:
         """What is wrong with the file at ``place``; None if it is this one."""
-        try:
-            size = place.stat().st_size
-            if size != self.size:
-                return f"has {size:,} bytes, not {self.size:,}"
-            with place.open("rb") as file:
-                if len(self.digest) == 64:
-                    found = hashlib.file_digest(file, "sha256").hexdigest()
-                else:
-                    found = hashlib.sha1(b"blob %d\0" % size + file.read()).hexdigest()
-        except OSError as error:
-            return f"cannot be read ({error.strerror or error})"
-        return None if found == self.digest else f"has the hash {found}, not {self.digest}"
+        return fault(place, self.size, self.digest)
 
 
 def hub_folder(repo: str, commit: str, files: Sequence[HubFile]) -> Path:
@@ -76,17 +63,14 @@ def hub_folder(repo: str, commit: str, files: Sequence[HubFile]) -> Path:
         target = folder / file.path
         if file.fault(target) is None:
             continue
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with exclusive(target.with_name(f"{target.name}.lock")):
-                # Another process may have brought it while this one waited for the lock.
-                if file.fault(target) is not None:
-                    _fetch(repo, commit, file, target)
-        except OSError as error:
+        url = f"{_endpoint()}/{repo}/resolve/{commit}/{file.path}"
+        way = partial(download, url, size=file.size)
+        if failures := fetch(target, file.size, file.digest, {url: way}, print_report):
             raise AssetError(
-                f"{target} cannot be written ({error.strerror or error}). "
-                "Set PRISM_CACHE to a folder that can be written."
-            ) from error
+                f"{target.name} is not on this machine and could not be fetched:\n  {failures[0]}\n"
+                "Run the same command again to continue; or run it on a machine with network and copy "
+                f"{cache_folder()} here; or give the folder of a downloaded copy as the encoder."
+            )
     return folder
 
 
@@ -146,25 +130,3 @@ def _ask(repo: str, revision: str) -> tuple[str, list[HubFile]]:
             f"machine with network, run the same command and copy {cache_folder()} here; or give "
             "the folder of a downloaded copy."
         ) from error
-
-
-def _fetch(repo: str, commit: str, file: HubFile, target: Path) -> None:
-    url = f"{_endpoint()}/{repo}/resolve/{commit}/{file.path}"
-    partial = target.with_name(f"{target.name}.part")
-    size = f"{file.size / 1e6:.1f} MB"
-    print(f"prism: fetching {file.path} ({size}), once, from {url}", file=sys.stderr, flush=True)
-    try:
-        download(url, partial, file.size)
-    except Unreachable as error:
-        wrong = str(error)
-    else:
-        if (fault := file.fault(partial)) is None:
-            os.replace(partial, target)
-            return
-        partial.unlink(missing_ok=True)
-        wrong = f"what came {fault}"
-    raise AssetError(
-        f"{target.name} is not on this machine and could not be fetched:\n  {url}: {wrong}\n"
-        "Run the same command again to continue; or, on a machine with network, run it there and "
-        f"copy {cache_folder()} here; or give the folder of a downloaded copy as the encoder."
-    )

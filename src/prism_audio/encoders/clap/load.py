@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism_audio.encoders.clap.hub import HUB_ID, HubFile, hub_folder, listed_files
 from prism_audio.encoders.clap.onnx_encoder import PRECISIONS, OnnxClapEncoder
+from prism_audio.encoders.clap.sources import holds_weights
 from prism_audio.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,45 +16,19 @@ if TYPE_CHECKING:
 # The public export behind ``clap``, to the byte.
 REPOSITORY = "Xenova/clap-htsat-unfused"
 COMMIT = "c28f2883575e590e04d3146ff0713c2448d691ba"
+_FILES = """
+config.json 699 39c6d90fe29cf2cce650dd5c92c38a1e35b130d9ce0bb98585222ad687ad979b
+preprocessor_config.json 541 9739f58296aa6f9ac18008fd0150fb2649bc554985fbde86d0a4041c882ac753
+tokenizer.json 2108774 dc239041d98de27ffc3975473a1a23e3db4c937b23c138c38bbc66588bd247e5
+onnx/audio_model.onnx 117528416 a1c2b43c44f71e0fa841a4b86700886c199bf87699ea45632c4d831bc6c88957
+onnx/text_model.onnx 501513769 6df7c51f2d78e236a03f2b816e613d538c815639d13644fe7c2124f439da9648
+onnx/audio_model_quantized.onnx 34301667 3fcff2c8824e7bcb83a983f2a49edab3b60cbcf4872ac70efee517355173bd1f
+onnx/text_model_quantized.onnx 126603263 1a3df8b197e249816e08415fd040434c44762b2eea7eb7bf8a48a0f0bf3c14e5
+"""  # path, bytes and SHA-256
 PINS = {
-    pin.path: pin
-    for pin in (
-        HubFile(
-            "config.json", 699, "39c6d90fe29cf2cce650dd5c92c38a1e35b130d9ce0bb98585222ad687ad979b"
-        ),
-        HubFile(
-            "preprocessor_config.json",
-            541,
-            "9739f58296aa6f9ac18008fd0150fb2649bc554985fbde86d0a4041c882ac753",
-        ),
-        HubFile(
-            "tokenizer.json",
-            2_108_774,
-            "dc239041d98de27ffc3975473a1a23e3db4c937b23c138c38bbc66588bd247e5",
-        ),
-        HubFile(
-            "onnx/audio_model.onnx",
-            117_528_416,
-            "a1c2b43c44f71e0fa841a4b86700886c199bf87699ea45632c4d831bc6c88957",
-        ),
-        HubFile(
-            "onnx/text_model.onnx",
-            501_513_769,
-            "6df7c51f2d78e236a03f2b816e613d538c815639d13644fe7c2124f439da9648",
-        ),
-        HubFile(
-            "onnx/audio_model_quantized.onnx",
-            34_301_667,
-            "3fcff2c8824e7bcb83a983f2a49edab3b60cbcf4872ac70efee517355173bd1f",
-        ),
-        HubFile(
-            "onnx/text_model_quantized.onnx",
-            126_603_263,
-            "1a3df8b197e249816e08415fd040434c44762b2eea7eb7bf8a48a0f0bf3c14e5",
-        ),
-    )
+    path: HubFile(path, int(size), digest)
+    for path, size, digest in map(str.split, _FILES.split("\n")[1:-1])
 }
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 
 
 def load_clap(source: str | Path | None = None, **options: Any) -> ClapBase:
@@ -70,7 +45,7 @@ def load_clap(source: str | Path | None = None, **options: Any) -> ClapBase:
     if source is None:
         return _pinned("clap", "fp32", options)
     folder = Path(source).expanduser()
-    if (folder / "onnx").is_dir() and not any(any(folder.glob(name)) for name in _WEIGHTS):
+    if (folder / "onnx").is_dir() and not holds_weights(folder):
         return OnnxClapEncoder(folder, name=str(source), **options)
     from prism_audio.encoders.clap.encoder import ClapEncoder
 

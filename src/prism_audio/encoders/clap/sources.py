@@ -8,7 +8,6 @@ nothing, and goes on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prism_audio.encoders.clap.checkpoint import NOT_NEEDED, load_checkpoint
+from prism_audio.encoders.clap.hub import HUB_ID
 from prism_audio.encoders.clap.mel import MelFrontEnd
 from prism_audio.encoders.clap.settings import read_config, read_front_end
 from prism_audio.errors import AssetError, InputError, PrismError
@@ -23,11 +23,11 @@ from prism_audio.errors import AssetError, InputError, PrismError
 # Before 2.6 a crafted file could run code in spite of weights_only=True.
 _SAFE_TORCH = (2, 6)
 _ROBERTA = "roberta-base"
-_HUB_ID = r"\w[\w.-]*/\w[\w.-]*"
 # The band in Hz of all of LAION's configurations; everything else is the extractor's default.
 _LAION_BAND: dict[str, Any] = {"frequency_min": 50, "frequency_max": 14_000}
 _TEXT_FILES = ("*.json", "merges.txt")
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
+# Files of PyTorch weights, in the order in which they are looked for.
+WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def open_clap(source: str | Path, revision: str | None, tokenizer: str | Path | 
         return _from_checkpoint(path, tokenizer)
     if path.is_dir():
         return _from_folder(path, tokenizer)
-    if not re.fullmatch(_HUB_ID, str(source)) or path.suffix in (".pt", ".pth"):
+    if not HUB_ID.fullmatch(str(source)) or path.suffix in (".pt", ".pth"):
         raise InputError(
             f"no CLAP at {str(source)!r}: it is neither a file nor a folder here, nor a hub id "
             "like 'laion/clap-htsat-fused'. Check the path."
@@ -137,7 +137,7 @@ def _beside(path: Path) -> str | Path:
 def _tokenizer_folder(place: str | Path) -> Path:
     folder = Path(place).expanduser()
     if not folder.is_dir():
-        if place != _ROBERTA and not re.fullmatch(_HUB_ID, str(place)):
+        if place != _ROBERTA and not HUB_ID.fullmatch(str(place)):
             raise InputError(f"no tokenizer at {str(place)!r}: there is no such folder")
         remedy = (
             f"CLAP needs a tokenizer: put tokenizer.json of '{_ROBERTA}' (or its vocab.json and "
@@ -155,13 +155,18 @@ def _holds_tokenizer(folder: Path) -> bool:
     return "tokenizer.json" in names or {"vocab.json", "merges.txt"} <= names
 
 
+def holds_weights(folder: Path) -> bool:
+    """Whether PyTorch weights lie in a folder."""
+    return any(any(folder.glob(name)) for name in WEIGHTS)
+
+
 def _holds_model(folder: Path) -> bool:
-    return _holds_tokenizer(folder) and any(any(folder.glob(name)) for name in _WEIGHTS)
+    return _holds_tokenizer(folder) and holds_weights(folder)
 
 
 def _model_from_hub(repo: str, revision: str | None) -> Path:
     remedy = "Give the folder of a downloaded copy instead, or LAION's .pt file."
-    for weights in _WEIGHTS:  # in turn, because many repositories hold the same weights twice
+    for weights in WEIGHTS:  # in turn, because many repositories hold the same weights twice
         folder = _from_hub(repo, revision, (*_TEXT_FILES, weights), _holds_model, remedy)
         if _holds_model(folder):
             return folder
