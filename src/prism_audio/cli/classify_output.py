@@ -57,7 +57,8 @@ def write_calendar(rows: list[Row], events: list[FileEvent] | None, path: Path) 
             f"{path}: nothing was heard in a recording that tells when it began; a calendar needs "
             "file names such as SITE_20240131_063000.wav, or the comment of an AudioMoth"
         )
-    draw_calendar(counts, path)
+    recorded = {(day, hour) for day, hour, _ in hours_of((row.time, "") for row in rows)}
+    draw_calendar(counts, recorded, path)
     table = path.with_suffix(".csv")
     columns = ("day", "hour", "label", "count")
     lines = [dict(zip(columns, (*key, count), strict=True)) for key, count in counts.items()]
@@ -108,8 +109,6 @@ def print_results(
     """Tables of rows or events and of classes, and the verdict with what to do next."""
     from prism_audio.cli.console import printable, say
     from prism_audio.cli.text_tables import number, show_table, show_text
-    from prism_audio.io.text import counted
-    from prism_audio.labelling.classify import summarise
 
     # A folder that was typed need not be read again in every line.
     only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
@@ -132,7 +131,7 @@ def print_results(
             numbers=("score", "margin"),
             rest=rest,
         )
-    else:
+    elif events:
         show_table(
             ("file", "from", "to", "label", "score", "confidence"),
             [
@@ -149,6 +148,24 @@ def print_results(
             numbers=("from", "to", "score", "confidence"),
             rest=rest,
         )
+    if events is None:
+        _print_classes(rows, what)
+    else:
+        _print_sums(rows, events)
+    say(f"verdict: {verdict_of(adapter)}")
+    for reason in adapter.facts.reasons:
+        show_text(f"  {reason}")
+    if (step := NEXT_STEPS.get(adapter.facts.verdict)) is not None:
+        show_text(f"  {step}")
+
+
+def _print_classes(rows: list[Row], what: str) -> None:
+    """How many rows got each class, before and after."""
+    from prism_audio.cli.console import say
+    from prism_audio.cli.text_tables import show_table
+    from prism_audio.io.text import counted
+    from prism_audio.labelling.classify import summarise
+
     summary = summarise(rows)
     say("")
     show_table(
@@ -163,11 +180,29 @@ def print_results(
     share = f"{summary.changed} of {counted(summary.rows, 'label')} changed"
     unsure = f"; {counted(summary.unknown, what)} unknown" if summary.unknown else ""
     say(share + unsure)
-    say(f"verdict: {verdict_of(adapter)}")
-    for reason in adapter.facts.reasons:
-        show_text(f"  {reason}")
-    if (step := NEXT_STEPS.get(adapter.facts.verdict)) is not None:
-        show_text(f"  {step}")
+
+
+def _print_sums(rows: list[Row], events: list[FileEvent]) -> None:
+    """How often and how long each label was heard."""
+    from prism_audio.cli.console import say
+    from prism_audio.cli.text_tables import show_table
+    from prism_audio.io.text import counted
+
+    lengths: dict[str, list[float]] = {}
+    for event in events:
+        lengths.setdefault(event.label, []).append(event.end - event.start)
+    if events:
+        say("")
+        often = sorted(lengths.items(), key=lambda pair: -len(pair[1]))
+        show_table(
+            ("label", "events", "seconds"),
+            [(label, str(len(each)), f"{sum(each):.0f}") for label, each in often],
+            numbers=("events", "seconds"),
+        )
+        say("")
+    ends = {row.file: row.end or 0.0 for row in rows}
+    recordings = counted(len(ends), "recording")
+    say(f"{counted(len(events), 'event')} in {sum(ends.values()) / 60:.1f} minutes, {recordings}")
 
 
 # What a verdict asks people to do.
