@@ -108,50 +108,16 @@ def print_results(
 ) -> None:
     """Tables of rows or events and of classes, and the verdict with what to do next."""
     from prism_audio.cli.console import printable, say
-    from prism_audio.cli.text_tables import number, show_table, show_text
+    from prism_audio.cli.text_tables import show_text
 
     # A folder that was typed need not be read again in every line.
     only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
     prefix = printable(only).rstrip("/") + "/" if only else ""
     rest = f"all go to {printable(out)}" if out else "-o rows.csv writes all"
     if events is None:
-        show_table(
-            ("file", "label", "score", "margin", "runner-up", "zero-shot"),
-            [
-                (
-                    row.file.removeprefix(prefix),
-                    row.label,
-                    number(row.score),
-                    number(row.margin),
-                    row.runner_up or "",
-                    "same" if row.zero_shot == row.best else row.zero_shot,
-                )
-                for row in rows
-            ],
-            numbers=("score", "margin"),
-            rest=rest,
-        )
-    elif events:
-        show_table(
-            ("file", "from", "to", "label", "score", "confidence"),
-            [
-                (
-                    event.file.removeprefix(prefix),
-                    number(event.start),
-                    number(event.end),
-                    event.label,
-                    number(event.score),
-                    number(event.confidence),
-                )
-                for event in events
-            ],
-            numbers=("from", "to", "score", "confidence"),
-            rest=rest,
-        )
-    if events is None:
-        _print_classes(rows, what)
+        _print_clips(rows, what, prefix, rest)
     else:
-        _print_sums(rows, events)
+        _print_events(rows, events, prefix, rest)
     say(f"verdict: {verdict_of(adapter)}")
     for reason in adapter.facts.reasons:
         show_text(f"  {reason}")
@@ -159,13 +125,29 @@ def print_results(
         show_text(f"  {step}")
 
 
-def _print_classes(rows: list[Row], what: str) -> None:
-    """How many rows got each class, before and after."""
+def _print_clips(rows: list[Row], what: str, prefix: str, rest: str) -> None:
+    """The rows, and how many got each class, before and after."""
     from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import show_table
+    from prism_audio.cli.text_tables import number, show_table
     from prism_audio.io.text import counted
     from prism_audio.labelling.classify import summarise
 
+    show_table(
+        ("file", "label", "score", "margin", "runner-up", "zero-shot"),
+        [
+            (
+                row.file.removeprefix(prefix),
+                row.label,
+                number(row.score),
+                number(row.margin),
+                row.runner_up or "",
+                "same" if row.zero_shot == row.best else row.zero_shot,
+            )
+            for row in rows
+        ],
+        numbers=("score", "margin"),
+        rest=rest,
+    )
     summary = summarise(rows)
     say("")
     show_table(
@@ -182,16 +164,32 @@ def _print_classes(rows: list[Row], what: str) -> None:
     say(share + unsure)
 
 
-def _print_sums(rows: list[Row], events: list[FileEvent]) -> None:
-    """How often and how long each label was heard."""
+def _print_events(rows: list[Row], events: list[FileEvent], prefix: str, rest: str) -> None:
+    """The events, and how often and how long each label was heard."""
     from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import show_table
+    from prism_audio.cli.text_tables import number, show_table
     from prism_audio.io.text import counted
 
     lengths: dict[str, list[float]] = {}
     for event in events:
         lengths.setdefault(event.label, []).append(event.end - event.start)
     if events:
+        show_table(
+            ("file", "from", "to", "label", "score", "confidence"),
+            [
+                (
+                    event.file.removeprefix(prefix),
+                    number(event.start),
+                    number(event.end),
+                    event.label,
+                    number(event.score),
+                    number(event.confidence),
+                )
+                for event in events
+            ],
+            numbers=("from", "to", "score", "confidence"),
+            rest=rest,
+        )
         say("")
         often = sorted(lengths.items(), key=lambda pair: -len(pair[1]))
         show_table(
