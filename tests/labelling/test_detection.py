@@ -137,17 +137,22 @@ def test_labels_that_overlap_are_all_found() -> None:
     assert len(single) == 3
 
 
-def test_a_label_like_another_is_no_second_event() -> None:
-    """A sound raises the scores of similar labels; what the stronger one accounts for is taken away."""
-    batch, adapter = recording(np.random.default_rng(8), 1200, [(200, 8, 0), (600, 8, 2)])
-    like = adapter.prototypes[0] + 0.5 * np.linalg.qr(np.ones((D, 1)))[0][:, 0]
-    T = np.vstack([adapter.prototypes, like / np.linalg.norm(like)]).astype(np.float32)
-    both = Adapter.zero_shot(T, (*LABELS, "wolf"))
-    rows = detection.smooth(batch.embeddings, HOP)
-    background = detection.learn_background(rows, T)
-    z = background.strengths(rows)
-    assert len(detection.detect_each(z, C + 1, 6.0)) == 3
-    assert [event.label for event in detect_events(batch, both, multi=True)] == ["dog", "drill"]
+def test_what_comes_after_a_short_recording_deviates_no_more_than_after_a_long_one() -> None:
+    """The directions in which a minute varies are fewer than those of its place."""
+    rng = np.random.default_rng(8)
+    T, hum = place(np.random.default_rng(3))
+    pieces = np.repeat(rng.standard_normal((400, D)), 30, axis=0)  # a place that changes every 15 s
+    E = (2 * hum + 0.5 * pieces + 0.25 * rng.standard_normal(pieces.shape)).astype(np.float32)
+    rows = detection.smooth(E / np.linalg.norm(E, axis=1, keepdims=True), HOP)
+    spreads = []
+    for N in (detection.ENOUGH, 6000):
+        z = [
+            detection.learn_background(rows[first : first + N], T).strengths(rows[-3000:])
+            for first in range(0, 3000, 300)
+        ]
+        spreads.append(float(np.mean([np.std(each) for each in z])))
+    assert spreads[1] == pytest.approx(1, abs=0.1)
+    assert spreads[0] < 1.4
 
 
 def test_onsets_of_labels_are_obeyed() -> None:

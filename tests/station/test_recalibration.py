@@ -113,7 +113,7 @@ def test_the_reservoir_is_a_fair_sample() -> None:
         reservoir = Reservoir(most=50, seed=seed)
         for number in range(1000):
             reservoir.add(float(number), number + 1.0, np.zeros(1, np.float32))
-        batch = reservoir.batch("bands", "")
+        batch = reservoir.batch(BandEncoder())
         assert len(reservoir) == len(batch) == 50
         chosen[batch.start.astype(int)] += 1
     # Each of ten parts of the stream is drawn from alike: 1000 draws expected, deviation 30.

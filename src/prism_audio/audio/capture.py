@@ -31,13 +31,10 @@ def sound_blocks(
     to_rate: int,
     *,
     rate: int | None = None,
-    form: str = "s16le",
-    channels: int = 1,
-    device: str | None = None,
 ) -> Iterable[Float32]:
     """Mono float32 blocks at ``to_rate`` from a recording, a network stream, "mic" or raw samples."""
     if source == "mic":
-        return microphone_blocks(to_rate, device)
+        return microphone_blocks(to_rate)
     if isinstance(source, str) and "://" in source:
         from prism_audio.audio.network import NetworkStream
 
@@ -49,8 +46,8 @@ def sound_blocks(
     if not hasattr(source, "read"):
         return source
     if rate is None:
-        raise InputError("raw samples do not tell their rate; say it, for example --rate 16000")
-    return pcm_blocks(cast(BinaryIO, source), rate, to_rate, form=form, channels=channels)
+        raise InputError("raw samples do not tell their rate; say it, for example rate=16000")
+    return pcm_blocks(cast(BinaryIO, source), rate, to_rate)
 
 
 def pcm_blocks(

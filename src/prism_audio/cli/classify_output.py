@@ -57,7 +57,8 @@ def write_calendar(rows: list[Row], events: list[FileEvent] | None, path: Path) 
             f"{path}: nothing was heard in a recording that tells when it began; a calendar needs "
             "file names such as SITE_20240131_063000.wav, or the comment of an AudioMoth"
         )
-    draw_calendar(counts, path)
+    recorded = {(day, hour) for day, hour, _ in hours_of((row.time, "") for row in rows)}
+    draw_calendar(counts, recorded, path)
     table = path.with_suffix(".csv")
     columns = ("day", "hour", "label", "count")
     lines = [dict(zip(columns, (*key, count), strict=True)) for key, count in counts.items()]
@@ -107,32 +108,72 @@ def print_results(
 ) -> None:
     """Tables of rows or events and of classes, and the verdict with what to do next."""
     from prism_audio.cli.console import printable, say
-    from prism_audio.cli.text_tables import number, show_table, show_text
-    from prism_audio.io.text import counted
-    from prism_audio.labelling.classify import summarise
+    from prism_audio.cli.text_tables import show_text
 
     # A folder that was typed need not be read again in every line.
     only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
     prefix = printable(only).rstrip("/") + "/" if only else ""
     rest = f"all go to {printable(out)}" if out else "-o rows.csv writes all"
     if events is None:
-        show_table(
-            ("file", "label", "score", "margin", "runner-up", "zero-shot"),
-            [
-                (
-                    row.file.removeprefix(prefix),
-                    row.label,
-                    number(row.score),
-                    number(row.margin),
-                    row.runner_up or "",
-                    "same" if row.zero_shot == row.best else row.zero_shot,
-                )
-                for row in rows
-            ],
-            numbers=("score", "margin"),
-            rest=rest,
-        )
+        _print_clips(rows, what, prefix, rest)
     else:
+        _print_events(rows, events, prefix, rest)
+    say(f"verdict: {verdict_of(adapter)}")
+    for reason in adapter.facts.reasons:
+        show_text(f"  {reason}")
+    if (step := NEXT_STEPS.get(adapter.facts.verdict)) is not None:
+        show_text(f"  {step}")
+
+
+def _print_clips(rows: list[Row], what: str, prefix: str, rest: str) -> None:
+    """The rows, and how many got each class, before and after."""
+    from prism_audio.cli.console import say
+    from prism_audio.cli.text_tables import number, show_table
+    from prism_audio.io.text import counted
+    from prism_audio.labelling.classify import summarise
+
+    show_table(
+        ("file", "label", "score", "margin", "runner-up", "zero-shot"),
+        [
+            (
+                row.file.removeprefix(prefix),
+                row.label,
+                number(row.score),
+                number(row.margin),
+                row.runner_up or "",
+                "same" if row.zero_shot == row.best else row.zero_shot,
+            )
+            for row in rows
+        ],
+        numbers=("score", "margin"),
+        rest=rest,
+    )
+    summary = summarise(rows)
+    say("")
+    show_table(
+        ("class", "zero-shot", "now"),
+        [
+            (label, str(summary.before[label]), str(summary.after[label]))
+            for label, _ in (summary.after + summary.before).most_common()
+        ],
+        numbers=("zero-shot", "now"),
+    )
+    say("")
+    share = f"{summary.changed} of {counted(summary.rows, 'label')} changed"
+    unsure = f"; {counted(summary.unknown, what)} unknown" if summary.unknown else ""
+    say(share + unsure)
+
+
+def _print_events(rows: list[Row], events: list[FileEvent], prefix: str, rest: str) -> None:
+    """The events, and how often and how long each label was heard."""
+    from prism_audio.cli.console import say
+    from prism_audio.cli.text_tables import number, show_table
+    from prism_audio.io.text import counted
+
+    lengths: dict[str, list[float]] = {}
+    for event in events:
+        lengths.setdefault(event.label, []).append(event.end - event.start)
+    if events:
         show_table(
             ("file", "from", "to", "label", "score", "confidence"),
             [
@@ -149,25 +190,17 @@ def print_results(
             numbers=("from", "to", "score", "confidence"),
             rest=rest,
         )
-    summary = summarise(rows)
-    say("")
-    show_table(
-        ("class", "zero-shot", "now"),
-        [
-            (label, str(summary.before[label]), str(summary.after[label]))
-            for label, _ in (summary.after + summary.before).most_common()
-        ],
-        numbers=("zero-shot", "now"),
-    )
-    say("")
-    share = f"{summary.changed} of {counted(summary.rows, 'label')} changed"
-    unsure = f"; {counted(summary.unknown, what)} unknown" if summary.unknown else ""
-    say(share + unsure)
-    say(f"verdict: {verdict_of(adapter)}")
-    for reason in adapter.facts.reasons:
-        show_text(f"  {reason}")
-    if (step := NEXT_STEPS.get(adapter.facts.verdict)) is not None:
-        show_text(f"  {step}")
+        say("")
+        often = sorted(lengths.items(), key=lambda pair: -len(pair[1]))
+        show_table(
+            ("label", "events", "seconds"),
+            [(label, str(len(each)), f"{sum(each):.0f}") for label, each in often],
+            numbers=("events", "seconds"),
+        )
+        say("")
+    ends = {row.file: row.end or 0.0 for row in rows}
+    recordings = counted(len(ends), "recording")
+    say(f"{counted(len(events), 'event')} in {sum(ends.values()) / 60:.1f} minutes, {recordings}")
 
 
 # What a verdict asks people to do.

@@ -100,7 +100,10 @@ class Teller:
     def event(self, event: StationEvent) -> None:
         if event.announced and not event.over:
             when = self._when(event.source, event.start, event.started)
-            say(f"{when}  {event.label}  {event.score:.2f}")
+            sure = f"score {event.score:.2f}"
+            if event.confidence is not None:
+                sure = f"confidence {event.confidence:.2f}"
+            say(f"{when}  {event.label}  ({sure})")
 
     def switch(self, message: Notice, switched: Switched) -> None:
         facts = switched.adapter.facts

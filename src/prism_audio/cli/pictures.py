@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from prism_audio.errors import PrismError
@@ -67,26 +68,52 @@ def draw_confusion(
     _save(figure, path)
 
 
-def draw_calendar(counts: Mapping[tuple[str, int, str], int], path: str | os.PathLike[str]) -> None:
-    """How often each label was heard, by day (down) and hour (across), a panel a label."""
+def draw_calendar(
+    counts: Mapping[tuple[str, int, str], int],
+    recorded: Set[tuple[str, int]],
+    path: str | os.PathLike[str],
+) -> None:
+    """How often each label was heard, by day (down) and hour (across), a panel a label.
+
+    Hours of which there is no recording are grey; all panels have one scale.
+    """
+    figure_class = _figure()
+    from matplotlib.ticker import MaxNLocator
+
     totals: Counter[str] = Counter()
     for (_, _, label), count in counts.items():
         totals[label] += count
     labels = [label for label, _ in totals.most_common(MOST_PANELS)]
-    days = sorted({day for day, _, _ in counts})
-    height = min(8.0, 0.9 + 0.16 * len(days))
-    figure = _figure()(figsize=(7.0, height * max(1, len(labels))), layout="constrained")
-    panels = figure.subplots(len(labels), 1, squeeze=False)[:, 0]
+    days = _days({day for day, _ in recorded})
+    height = min(4.0, 0.9 + 0.16 * len(days))
+    figure = figure_class(figsize=(7.0, height * max(1, len(labels))), layout="constrained")
+    panels = figure.subplots(len(labels), 1, squeeze=False, sharex=True)[:, 0]
     step = -(-len(days) // 20)
     for axes, label in zip(panels, labels, strict=True):
-        table = [[counts.get((day, hour, label), 0) for hour in range(24)] for day in days]
-        image = axes.imshow(table, aspect="auto", cmap="Blues", vmin=0)
+        table = [
+            [
+                counts.get((day, hour, label), 0 if (day, hour) in recorded else float("nan"))
+                for hour in range(24)
+            ]
+            for day in days
+        ]
+        axes.set_facecolor("0.85")
+        image = axes.imshow(table, aspect="auto", cmap="Blues", vmin=0, vmax=max(counts.values()))
         axes.set_xticks(range(0, 24, 3))
         axes.set_yticks(range(0, len(days), step), days[::step], fontsize=7)
         axes.set_title(label, fontsize=9, loc="left")
-        figure.colorbar(image, ax=axes, shrink=0.8)
-    panels[-1].set_xlabel("hour of the day")
+    panels[-1].set_xlabel("hour of the day (grey: not recorded)")
+    scale = figure.colorbar(image, ax=list(panels), aspect=40, label="times heard")
+    scale.locator = MaxNLocator(integer=True)
     _save(figure, path)
+
+
+def _days(recorded: Set[str]) -> list[str]:
+    """All days from the first to the last; of more than a year those with recordings alone."""
+    first, last = (date.fromisoformat(day) for day in (min(recorded), max(recorded)))
+    if (last - first).days > 366:
+        return sorted(recorded)
+    return [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
 
 
 def _save(figure: Any, path: str | os.PathLike[str]) -> None:

@@ -89,8 +89,12 @@ def show_pairs(title: str, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def show_text(text: str) -> None:
-    """Print a sentence, broken between words where the terminal ends."""
-    Console(highlight=False).print(Text(text))
+    """Print a sentence, broken between words where the terminal ends; all lines begin as the first."""
+    indent = len(text) - len(text.lstrip())
+    console = Console(highlight=False)
+    for line in Text(text.lstrip()).wrap(console, console.width - indent):
+        line.rstrip()
+        console.print(Text(" " * indent) + line)
 
 
 def number(value: float | None, digits: int = 2) -> str:

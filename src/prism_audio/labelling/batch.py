@@ -58,6 +58,20 @@ class Batch:
     def __len__(self) -> int:
         return len(self.files)
 
+    @classmethod
+    def of_windows(cls, windows: Sequence[tuple[float, float, Float]], encoder: Encoder) -> Batch:
+        """Windows of a stream: when each starts and ends in seconds, and its row."""
+        start, end, rows = zip(*windows, strict=True)
+        return cls(
+            np.stack(rows),
+            [""] * len(rows),
+            np.array(start),
+            np.array(end),
+            "window",
+            encoder.id,
+            encoder.fingerprint,
+        )
+
 
 def kind_of(paths: Sequence[AnyPath]) -> str:
     """``audio``, ``store`` or ``array``: what these paths are; raises where they are nothing."""

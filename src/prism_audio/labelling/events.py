@@ -201,23 +201,22 @@ def detect_events(
     """
     spans = _recordings(batch)
     hop = float(np.median(np.concatenate([np.diff(batch.start[span]) for span in spans])))
-    rows = [detection.smooth(adapter.transform(batch.embeddings[span]), hop) for span in spans]
-    background = detection.learn_background(np.concatenate(rows), adapter.prototypes)
-    strengths = [background.strengths(smoothed) for smoothed in rows]
+    rows = adapter.transform(batch.embeddings)
+    for span in spans:
+        rows[span] = detection.smooth(rows[span], hop)
+    background = detection.learn_background(rows, adapter.prototypes)
+    strengths = [background.strengths(rows[span]) for span in spans]
     C = len(adapter.labels) - (adapter.facts.background or 0)
     onset = detection.choose_onset(strengths, C, hop)
     least = label_onsets(adapter, onset)
+    find = detection.detect_each if multi else detection.detect
     result, z = [], []
-    for span, smoothed, strength in zip(spans, rows, strengths, strict=True):
-        if multi:
-            found = detection.detect_each(background.apart(strength), C, onset)
-        else:
-            found = detection.detect(strength, C, onset)
-        for event in found:
+    for span, strength in zip(spans, strengths, strict=True):
+        for event in find(strength, C, onset):
             if event.last - event.first + 1 < confirm or event.strength < least[event.label]:
                 continue
             part = slice(span.start + event.first, span.start + event.last + 1)
-            scores = adapter.prototypes[event.label] @ smoothed[event.first : event.last + 1].T
+            scores = rows[part] @ adapter.prototypes[event.label]
             middle = (batch.start[part] + batch.end[part]) / 2
             begin = max(middle[0] - hop / 2, batch.start[span.start])
             end = min(middle[-1] + hop / 2, batch.end[span.stop - 1])

@@ -229,15 +229,8 @@ class Listener:
         self._drift = Drift.of(adapter, self.pace.hop)
 
     def _switch(self, warm: list[WindowAnswer]) -> Switched:
-        batch = Batch(
-            np.stack([answer.embedding for answer in warm]),
-            [""] * len(warm),
-            np.array([answer.start for answer in warm]),
-            np.array([answer.end for answer in warm]),
-            "window",
-            self.encoder.id,
-            self.encoder.fingerprint,
-        )
+        windows = [(answer.start, answer.end, answer.embedding) for answer in warm]
+        batch = Batch.of_windows(windows, self.encoder)
         words = Vocabulary.of(self.adapter)
         adapter = calibrate_place(batch, words, place=self._place, preset=self._preset)
         return self.switch_to(adapter)._replace(windows=len(warm))

@@ -137,8 +137,6 @@ class LiveEvents:
         since = max(0, len(self._past) - self._since)
         rows = self._rows(count, since)
         z, scores = self._background.strengths(rows), rows @ self._adapter.prototypes.T
-        if self._multi:
-            z = self._background.apart(z)
         ends = range(len(self._past) - count, len(self._past))
         begins = (max(since, end - self._width + 1) for end in ends)
         middles = [

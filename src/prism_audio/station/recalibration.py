@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.history import AdapterStore, is_weaker
 from prism_audio.model.vocabulary import Vocabulary
 from prism_audio.station.when import When
+
+if TYPE_CHECKING:
+    from prism_audio.encoders.protocol import Encoder
 
 # Windows in the reservoir at most, and for a calibration at least.
 MOST, LEAST = 2000, 200
@@ -69,18 +72,9 @@ class Reservoir:
         elif (place := int(self._rng.integers(self._seen))) < self._most:
             self._rows[place] = (start, end, row)
 
-    def batch(self, encoder: str, fingerprint: str) -> Batch:
+    def batch(self, encoder: Encoder) -> Batch:
         """The rows, for a calibration."""
-        start, end, rows = zip(*self._rows, strict=True)
-        return Batch(
-            np.stack(rows),
-            [""] * len(rows),
-            np.array(start),
-            np.array(end),
-            "window",
-            encoder,
-            fingerprint,
-        )
+        return Batch.of_windows(self._rows, encoder)
 
 
 class Recalibration:
@@ -147,8 +141,7 @@ class Recalibration:
         if self._when is None or not self._due or len(self._reservoir) < self._least:
             return None
         self._due = False
-        encoder, words = listener.encoder, Vocabulary.of(listener.adapter)
-        batch = self._reservoir.batch(encoder.id, encoder.fingerprint)
+        batch, words = self._reservoir.batch(listener.encoder), Vocabulary.of(listener.adapter)
         self._reservoir.clear()
         place, preset = listener.adapter.facts.place or self._name, self._preset
         self._running = self._worker.submit(
