@@ -71,6 +71,7 @@ class Embedder:
         """End the threads."""
         for pool in (self._threads, self._background):
             pool.shutdown(cancel_futures=True)
+        self.rows.close()
 
     async def embed(
         self,
@@ -123,7 +124,7 @@ class Embedder:
             result.start,
             result.end,
             result.rows(encoder),
-            np.array(recording.warnings, np.str_),
+            tuple(recording.warnings),
         )
         self.rows.put(embedded)
         return embedded
