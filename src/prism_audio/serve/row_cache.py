@@ -129,7 +129,9 @@ class RowDatabase:
         try:
             self._rows = _connect(path)
         except sqlite3.OperationalError as error:
-            raise PrismError(f"cannot use {path}: {error}; remove it, or give another --store") from None
+            raise PrismError(
+                f"cannot use {path}: {error}; remove it, or give another --store"
+            ) from None
         except sqlite3.DatabaseError:  # damaged: it is begun anew
             for part in folder.glob("rows.sqlite*"):
                 part.unlink()
