@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from prism_audio.serve import embedding
 from prism_audio.serve.embedding import LIVE, PATIENT, URGENT, EmbeddingQueue, SharedEncoder
 from tests.helpers.bands import BandEncoder
 
@@ -128,3 +129,15 @@ def test_the_shared_encoder_is_one(queue, encoder):
     assert np.array_equal(shared.pool(rows, weights), encoder.pool(rows, weights))
     assert np.array_equal(shared.embed_text(["tone 3"]), encoder.embed_text(["tone 3"]))
     assert not hasattr(shared, "pad")
+
+
+def test_a_thread_that_hangs_does_not_stop_the_others(queue, encoder, monkeypatch):
+    monkeypatch.setattr(embedding, "LONGEST_TURN", 0.01)
+    encoder.go.set()
+    turns = threading.Semaphore(1)
+    with embedding._Turn(turns):  # and this one never gives it back
+        mine = embedding._Turn(turns)
+        with mine:
+            assert len(SharedEncoder(queue, URGENT, mine).embed_windows(windows(1))) == 2
+    assert turns.acquire(blocking=False)
+    assert not turns.acquire(blocking=False)  # as many turns as before

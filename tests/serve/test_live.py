@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from prism_audio.serve import live_sources
 from prism_audio.serve.byte_pipe import BytePipe
+from prism_audio.serve.errors import ApiError
 from tests.helpers.bands import RATE, tone
 from tests.helpers.service import calibrate, clips, form, wav
 
@@ -76,6 +79,55 @@ def test_an_adapter_of_clips_hears_as_much_as_a_clip(client):
     assert windows[0]["end"] - windows[0]["start"] == pytest.approx(ready["window"])
     assert all(0 < window["probability"] <= 1 for window in windows)
     assert last["code"] == 1000
+
+
+def test_several_listen_to_one_stream(client):
+    at = f"{LIVE}/gate"
+    sound = np.concatenate([tone(2, 1.0, 1), tone(12, 1.0, 2)]).astype("<f4").tobytes()
+    with client.websocket_connect(f"{QUERY}&source=gate") as sender:
+        ready = sender.receive_json()
+        with (
+            client.websocket_connect(at) as first,
+            client.websocket_connect(at) as second,
+            client.websocket_connect(at) as leaving,
+        ):
+            assert [first.receive_json(), second.receive_json(), leaving.receive_json()] == 3 * [
+                ready
+            ]
+            leaving.close()
+            with client.websocket_connect(f"{QUERY}&source=gate") as other:
+                assert other.receive_json()["code"] == "source_taken"
+            sender.send_bytes(sound)
+            sender.send_text("end")
+            told = heard(sender)
+            assert len(of_type(told, "window")) == 7
+            assert heard(first) == heard(second) == told
+    with client.websocket_connect(at) as late:
+        assert late.receive_json()["code"] == "unknown_source"
+        assert heard(late) == [{"type": "closed", "code": 1008}]
+
+
+def test_one_who_does_not_read_is_let_go(monkeypatch):
+    monkeypatch.setattr(live_sources, "MOST_WAITING", 3)
+    monkeypatch.setattr(live_sources, "MOST_LISTENERS", 2)
+
+    async def run() -> tuple[list[dict], str, str]:
+        with live_sources.LiveSources().open("gate", {"number": 0}) as source:
+            reads, sleeps, third = source.messages(), source.messages(), source.messages()
+            seen = [await anext(reads)]
+            await anext(sleeps)
+            with pytest.raises(ApiError) as full:
+                await anext(third)
+            for number in range(1, 6):
+                source.tell({"number": number})
+                seen.append(await anext(reads))
+            with pytest.raises(ApiError) as slow:
+                _ = [message async for message in sleeps]
+            return seen, full.value.code, slow.value.code
+
+    seen, full, slow = asyncio.run(run())
+    assert [message["number"] for message in seen] == [0, 1, 2, 3, 4, 5]
+    assert (full, slow) == ("busy", "too_slow")
 
 
 def test_labels_may_be_replaced(client):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -119,22 +122,42 @@ def test_ids_that_are_none_are_refused(client, body):
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_embeddings")
 
 
+def in_database(tmp_path, *statement) -> list:
+    with closing(
+        sqlite3.connect(tmp_path / "store/rows/rows.sqlite", isolation_level=None)
+    ) as rows:
+        return rows.execute(*statement).fetchall()
+
+
 def test_rows_are_there_after_a_restart_and_a_damaged_one_is_not(serve, encoder, tmp_path):
-    ids = rows_of(classify(serve(), files=form(("a.wav", clip(2)), ("b.wav", clip(7)))))
-    (tmp_path / "store/rows" / f"{ids[1]}.npz").write_bytes(b"nonsense")
+    client = serve()
+    ids = rows_of(classify(client, files=form(("a.wav", clip(2)), ("b.wav", clip(7)))))
+    client.app.state.service.embedder.rows.close()
+    in_database(tmp_path, "UPDATE rows SET arrays = x'00' WHERE id = ?", (ids[1],))
     answer = classify(serve(encoder=encoder), json={"rows": ids}).json()["results"]
     assert answer[0]["label"] == "tone 2"
     assert answer[1]["error"]["code"] == "unknown_row"
     assert encoder.windows == 0
 
 
+def test_a_damaged_database_is_begun_anew(serve, encoder, tmp_path):
+    file = tmp_path / "store/rows/rows.sqlite"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"nonsense" * 1000)
+    ids = rows_of(classify(serve(), files=form(("a.wav", clip(2)))))
+    answer = classify(serve(encoder=encoder), json={"rows": ids}).json()["results"]
+    assert (answer[0]["label"], encoder.windows) == ("tone 2", 0)
+
+
 def test_memory_and_disk_are_bounded(client, tmp_path, monkeypatch):
     cache = client.app.state.service.embedder.rows
     monkeypatch.setattr(row_cache, "MEMORY_BYTES", 20_000)
-    monkeypatch.setattr(row_cache, "DISK_BYTES", 12_000)
+    monkeypatch.setattr(row_cache, "DISK_BYTES", 6_000)
     ids = rows_of(classify(client, files=form(*clips(5))))
-    files = list((tmp_path / "store/rows").glob("*.npz"))
-    assert 0 < sum(path.stat().st_size for path in files) <= 12_000
-    assert 0 < len(cache._memory) < 5
-    assert cache.get(ids[-1]) is not None
-    assert cache.get(ids[0]) is None
+    cache.close()
+    sizes = [size for (size,) in in_database(tmp_path, "SELECT length(arrays) FROM rows")]
+    assert 0 < sum(sizes) <= 6_000
+    assert len(sizes) < len(ids)
+    kept = list(cache._memory)
+    assert 0 < len(kept) < 5
+    assert [id for id in ids if cache.get(id) is not None] == [id for id in ids if id in kept]

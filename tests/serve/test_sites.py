@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.facts import Facts
 from prism_audio.serve.errors import ApiError
 from prism_audio.serve.site import Site, name_of
+from prism_audio.serve.site_store import SiteStore
 from prism_audio.serve.sites import Sites
 from tests.helpers.bands import BandEncoder, OtherEncoder
 from tests.helpers.service import calibrate, clip, clips, form
@@ -211,6 +216,30 @@ def test_sites_are_never_mixed_while_one_is_calibrated(client):
             assert reply["site"] == name
             assert reply["labels"] == list(adapters[name][0].labels)
             assert min(abs(reply["results"][0]["score"] - score) for score in allowed) < 2e-6
+
+
+def test_what_a_killed_service_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, new, used = (tmp_path / f"prism-sites-{name}" for name in ("killed", "new", "used"))
+    for folder in (killed, new, used):
+        folder.mkdir()
+        (folder / ".lock").touch()
+    (killed / "a.safetensors").touch()
+    for folder in (killed, used):
+        os.utime(folder, (0, 0))
+    with (used / ".lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        store = SiteStore(None)
+    assert {path.name for path in tmp_path.iterdir()} - {store.folder.name} == {
+        "prism-sites-new",
+        "prism-sites-used",
+    }
+    store.close()
+    (tmp_path / "store/.work-left").mkdir(parents=True)
+    kept = SiteStore(tmp_path / "store")
+    with kept.work_folder() as folder:
+        assert [path.name for path in kept.folder.glob(".work-*")] == [Path(folder).name]
+    kept.close()
 
 
 def _adapter(client, name: str) -> Adapter:

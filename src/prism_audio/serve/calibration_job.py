@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,10 +67,7 @@ class Calibration:
             raise all_failed(errors)
         batch = self._batch(recordings)
         job.begin("calibrating")
-        # A calibration that is given up may still write there.
-        with tempfile.TemporaryDirectory(
-            prefix="prism-calibration-", ignore_cleanup_errors=True
-        ) as folder:
+        with self.service.sites.work_folder() as folder:
             adapter, report = await run_calibration(
                 batch,
                 self.words,

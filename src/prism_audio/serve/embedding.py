@@ -38,6 +38,8 @@ BATCH_SECONDS = 16.0
 PIECE_SECONDS = 16.0
 # Recordings of one request that are decoded at once: more would let a large one push others back.
 AT_ONCE = 2
+# Seconds that a thread waits for its turn to decode.
+LONGEST_TURN = 0.5
 LIVE, URGENT, PATIENT = 0, 1, 2
 _CHUNK = 1 << 20
 
@@ -58,6 +60,7 @@ class Embedder:
     def __init__(self, encoder: Encoder, limits: Limits, folder: Path | None) -> None:
         self.encoder, self._limits = encoder, limits
         self.rows = RowCache(encoder.dim, folder)
+        self._turns = threading.Semaphore(max(1, usable_cores() // 2))
 
     def start(self) -> None:
         """Start the threads."""
@@ -71,6 +74,7 @@ class Embedder:
         """End the threads."""
         for pool in (self._threads, self._background):
             pool.shutdown(cancel_futures=True)
+        self.rows.close()
 
     async def embed(
         self,
@@ -83,13 +87,17 @@ class Embedder:
         Without a time ``until`` which somebody waits, this goes on behind urgent requests.
         """
         pool = self._background if until is None else self._threads
-        encoder = SharedEncoder(self.queue, PATIENT if until is None else URGENT)
+        priority = PATIENT if until is None else URGENT
 
         def work(part: Sequence[Recording]) -> list[Result | ApiError]:
+            turn = _Turn(self._turns)
+            encoder = cast(Encoder, SharedEncoder(self.queue, priority, turn))
             results: list[Result | ApiError] = []
             for recording in part:
                 try:
-                    results.append(then(self._embed_once(recording, cast(Encoder, encoder), until)))
+                    with turn:
+                        embedded = self._embed_once(recording, encoder, until)
+                    results.append(then(embedded))
                 except ApiError as error:
                     if error.file is None:  # the request is to blame, not the recording
                         raise
@@ -123,7 +131,7 @@ class Embedder:
             result.start,
             result.end,
             result.rows(encoder),
-            np.array(recording.warnings, np.str_),
+            tuple(recording.warnings),
         )
         self.rows.put(embedded)
         return embedded
@@ -240,15 +248,42 @@ class EmbeddingQueue:
                 following.changed.release()
 
 
-class SharedEncoder:
-    """An encoder whose windows are embedded together with those of other requests."""
+class _Turn:
+    """The turn of a thread to decode and to count: more at a time would only fight for Python's lock.
 
-    def __init__(self, queue: EmbeddingQueue, priority: int) -> None:
-        self._queue, self._priority = queue, priority
+    Nobody waits long for it, because a decoder that hangs must not stop the others.
+    """
+
+    def __init__(self, turns: threading.Semaphore) -> None:
+        self._turns, self._held = turns, False
+
+    def __enter__(self) -> None:
+        self._held = self._turns.acquire(timeout=LONGEST_TURN)
+
+    def __exit__(self, *error: object) -> None:
+        if self._held:
+            self._turns.release()
+        self._held = False
+
+
+class SharedEncoder:
+    """An encoder whose windows are embedded together with those of other requests.
+
+    A thread that has a ``turn`` gives it up while it waits for them.
+    """
+
+    def __init__(self, queue: EmbeddingQueue, priority: int, turn: _Turn | None = None) -> None:
+        self._queue, self._priority, self._turn = queue, priority, turn
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue.encoder, name)
 
     def embed_windows(self, windows: Float32) -> Float32:
         """Features of the windows."""
-        return self._queue.embed(windows, self._priority)
+        if self._turn is None:
+            return self._queue.embed(windows, self._priority)
+        self._turn.__exit__()
+        try:
+            return self._queue.embed(windows, self._priority)
+        finally:
+            self._turn.__enter__()

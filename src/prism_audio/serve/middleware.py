@@ -10,8 +10,8 @@ import base64
 import binascii
 import hmac
 import logging
+import random
 import re
-import secrets
 import socket
 import time
 from collections import Counter
@@ -180,7 +180,7 @@ class _Exchange:
         brought = Headers(scope=scope).get("x-request-id", "")
         self.client: str = (scope.get("client") or ("-",))[0]
         self._head = scope["method"] == "HEAD"
-        self._id = brought if REQUEST_ID.fullmatch(brought) else secrets.token_hex(8)
+        self._id = brought if REQUEST_ID.fullmatch(brought) else f"{random.getrandbits(64):016x}"
 
     def log(self) -> None:
         """Write the line of the access log."""

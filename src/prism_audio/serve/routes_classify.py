@@ -93,7 +93,7 @@ class LabelledRecording(Schema):
             unknown=not answer.convinced,
             timeline=timeline_of(recording, labeller) if timeline else None,
             events=events_of(recording, labeller) if by_windows and seconds else None,
-            warnings=recording.warnings.tolist(),
+            warnings=list(recording.warnings),
         )
 
 

@@ -1,5 +1,7 @@
 """``/v1/live``: labels for live audio over a WebSocket, as ``prism listen`` gives them.
 
+A stream that has a name can be listened to by others at ``/v1/live/{source}``.
+
 A thread reads samples from a pipe that the socket fills. The pipe holds a bounded amount, so a client
 that sends faster than sound is labelled is slowed down.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Annotated, Any, BinaryIO, cast
 
 from fastapi import FastAPI, Query, WebSocket
@@ -24,9 +26,10 @@ from prism_audio.serve import parameters
 from prism_audio.serve.byte_pipe import BytePipe
 from prism_audio.serve.errors import ApiError, stopping
 from prism_audio.serve.events import WindowLabel
+from prism_audio.serve.live_sources import LiveSource
 from prism_audio.serve.middleware import SUBPROTOCOL
 from prism_audio.serve.service import Service
-from prism_audio.serve.site import Site
+from prism_audio.serve.site import NAME, Site
 
 # What a pipe may hold: ten seconds of stereo at 96 kHz.
 PIPE_BYTES = 8 * 2**20
@@ -42,6 +45,8 @@ GONE = (WebSocketDisconnect, RuntimeError)
 Confirm = Annotated[
     int, Query(ge=1, le=1000, description="Windows in a row that must agree to make an event.")
 ]
+SOURCE = "A name for the stream, by which others can listen to its answers."
+SourceName = Annotated[str | None, Query(pattern=NAME, description=SOURCE)]
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
@@ -55,12 +60,14 @@ def add_routes(app: FastAPI, service: Service) -> None:
         background: parameters.BackgroundList = None,
         threshold: parameters.Threshold = None,
         confirm: Confirm = 2,
+        source: SourceName = None,
         rate: parameters.Rate = 48_000,
         format: parameters.Format = "f32le",
         channels: parameters.Channels = 1,
     ) -> None:
         await accept(socket)
-        with service.streams.take():
+        with ExitStack() as held:
+            held.enter_context(service.streams.take())
             name = site or service.sites.default
             current = await _current_adapter(service, name, labels, background)
             encoder = service.embedder.live
@@ -69,6 +76,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
             pace = Pace.fit(encoder, window, confirm=confirm)
             listener = Listener(encoder, adapter, pace, threshold=threshold)
             ready = {"type": "ready", "window": round(pace.window, 3), "hop": pace.hop}
+            told = held.enter_context(service.sources.open(source, ready))
             await socket.send_json(ready)
             pipe = BytePipe(PIPE_BYTES)
             blocks = pcm_blocks(
@@ -76,14 +84,27 @@ def add_routes(app: FastAPI, service: Service) -> None:
             )
             gauge = service.metrics.streams.labels(name)
             service.pipes.add(pipe)
-            with gauge.track_inprogress():
-                try:
-                    messages = _messages(listener, listener.hear(blocks), current)
-                    await _exchange(socket, pipe, messages)
-                finally:
-                    service.pipes.discard(pipe)
+            held.callback(service.pipes.discard, pipe)
+            held.enter_context(gauge.track_inprogress())
+            messages = _messages(listener, listener.hear(blocks), current)
+            await _exchange(socket, pipe, messages, told)
         if service.streams.stopping:
             raise stopping()
+        with suppress(*GONE):
+            await socket.close()
+
+    @app.websocket("/v1/live/{source}")
+    async def listen(socket: WebSocket, source: str) -> None:
+        await accept(socket)
+        told = service.sources[source]
+        leaving = asyncio.create_task(_disconnected(socket))
+        hearing = asyncio.create_task(_pass_on(told, socket))
+        await asyncio.wait((leaving, hearing), return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        hearing.cancel()
+        _, outcome = await asyncio.gather(leaving, hearing, return_exceptions=True)
+        if isinstance(outcome, ApiError):
+            raise outcome
         with suppress(*GONE):
             await socket.close()
 
@@ -155,11 +176,25 @@ def _message(listener: Listener, notice: Notice) -> dict[str, Any]:
     }
 
 
-async def _exchange(socket: WebSocket, pipe: BytePipe, messages: Iterator[dict[str, Any]]) -> None:
-    """Send messages while the samples of the client fill the pipe."""
+async def _disconnected(socket: WebSocket) -> None:
+    """Wait until a client that only listens goes away."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def _pass_on(told: LiveSource, socket: WebSocket) -> None:
+    async for message in told.messages():
+        await socket.send_json(message)
+
+
+async def _exchange(
+    socket: WebSocket, pipe: BytePipe, messages: Iterator[dict[str, Any]], told: LiveSource
+) -> None:
+    """Send messages, and tell them to those who listen, while the client's samples fill the pipe."""
     receiving = asyncio.create_task(_receive(socket, pipe))
     try:
         async for message in _on_thread(messages):
+            told.tell(message)
             try:
                 await socket.send_json(message)
             except GONE:

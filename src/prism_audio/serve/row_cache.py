@@ -1,26 +1,36 @@
 """Embedded recordings by the hash of their content, so that the same sound is embedded once.
 
-Bounded in memory, and on the disk where the service has a store. A row id is a hash of the encoder
-and of the bytes of the recording, so nobody can ask for a sound that they do not have.
+Bounded in memory, and on the disk where the service has a store: there in one SQLite database, because
+a file for every recording costs as much as embedding it. A row id is a hash of the encoder and of the
+bytes of the recording, so nobody can ask for a sound that they do not have.
 """
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import threading
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
+from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 
 MEMORY_BYTES, DISK_BYTES = 256 * 2**20, 2 * 2**30
-_ARRAYS = ("embedding", "start", "end", "windows", "warnings")
+_ARRAYS = ("embedding", "start", "end", "windows")
+_TABLE = "CREATE TABLE IF NOT EXISTS rows (id TEXT PRIMARY KEY, warnings, arrays, used INTEGER)"
+_INDEX = "CREATE INDEX IF NOT EXISTS oldest ON rows (used)"
+_STATE = "SELECT total(length(arrays)), coalesce(max(used), 0) FROM rows"
+_GET = "UPDATE rows SET used = ? WHERE id = ? RETURNING warnings, arrays"
+_PUT = "INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)"
+_DROP = "DELETE FROM rows WHERE used = (SELECT min(used) FROM rows) RETURNING length(arrays)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +49,7 @@ class EmbeddedRecording:
         Where its windows lie, in seconds; none where it came as an embedding.
     windows : (B, d) array
         Their unit vectors.
-    warnings : array of str
+    warnings : sequence of str
         What is odd about it, such as that it was cut short.
     """
 
@@ -49,7 +59,7 @@ class EmbeddedRecording:
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     windows: Float32
-    warnings: NDArray[np.str_]
+    warnings: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float | None:
@@ -60,24 +70,23 @@ class EmbeddedRecording:
     def without_sound(cls, file: str, embedding: Float32) -> EmbeddedRecording:
         """An embedding that a client sent."""
         none = np.empty(0)
-        windows = np.empty((0, len(embedding)), np.float32)
-        return cls(file, "", embedding, none, none, windows, np.empty(0, np.str_))
+        return cls(file, "", embedding, none, none, np.empty((0, len(embedding)), np.float32))
 
 
 class RowCache:
     """Embedded recordings, the latest used ones; on the disk, too, where there is a folder."""
 
     def __init__(self, dim: int, folder: Path | None) -> None:
-        self._dim, self._folder = dim, folder
+        self._dim = dim
         self._memory: OrderedDict[str, EmbeddedRecording] = OrderedDict()
-        self._disk: OrderedDict[str, int] = OrderedDict()  # size by id, the oldest first
-        self._bytes = self._disk_bytes = 0
+        self._bytes = 0
         self._lock = threading.Lock()
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime)
-            self._disk = OrderedDict((path.stem, path.stat().st_size) for path in files)
-            self._disk_bytes = sum(self._disk.values())
+        self._disk = RowDatabase(folder) if folder else None
+
+    def close(self) -> None:
+        """Close what is on the disk."""
+        if self._disk is not None:
+            self._disk.close()
 
     def get(self, id: str) -> EmbeddedRecording | None:
         """The recording of that id, or None where it is not kept any more."""
@@ -85,37 +94,18 @@ class RowCache:
             if (recording := self._memory.get(id)) is not None:
                 self._memory.move_to_end(id)
                 return recording
-            if self._folder is None or id not in self._disk:
-                return None
-            self._disk.move_to_end(id)
-        recording = self._load(self._folder / f"{id}.npz", id)
-        if recording is not None:
-            self._remember(recording)
-        return recording
+        if self._disk is None or (kept := self._disk.get(id)) is None:
+            return None
+        if kept.embedding.shape != (self._dim,) or not len(kept.end):
+            return None
+        self._remember(kept)
+        return kept
 
     def put(self, recording: EmbeddedRecording) -> None:
         """Keep a recording; the least used ones give way."""
         self._remember(recording)
-        if self._folder is None:
-            return
-        path = self._folder / f"{recording.row}.npz"
-        temporary = path.with_name(f".{path.stem}.{token_hex(4)}.tmp")
-        try:
-            with temporary.open("xb") as file:
-                np.savez(file, **{name: getattr(recording, name) for name in _ARRAYS})
-                size = file.tell()
-            temporary.replace(path)
-        except OSError:  # a full disk costs the cache, not the answer
-            with suppress(OSError):
-                temporary.unlink()
-            return
-        with self._lock:
-            self._disk_bytes += size - self._disk.get(recording.row, 0)
-            self._disk[recording.row] = size
-            while self._disk_bytes > DISK_BYTES:
-                id, gone = self._disk.popitem(last=False)
-                self._disk_bytes -= gone
-                (self._folder / f"{id}.npz").unlink(missing_ok=True)
+        if self._disk is not None:
+            self._disk.put(recording)
 
     def _remember(self, recording: EmbeddedRecording) -> None:
         with self._lock:
@@ -127,13 +117,67 @@ class RowCache:
                 _, oldest = self._memory.popitem(last=False)
                 self._bytes -= _size(oldest)
 
-    def _load(self, path: Path, id: str) -> EmbeddedRecording | None:
-        with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile):
-            with np.load(path, allow_pickle=False) as arrays:
-                values = {name: arrays[name] for name in _ARRAYS}
-            if values["embedding"].shape == (self._dim,) and len(values["end"]):
-                return EmbeddedRecording(file=id, row=id, **values)
-        return None
+
+class RowDatabase:
+    """Embedded recordings in a database that may be lost: what cannot be read is embedded again."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.npz"):  # one file a recording, as it was kept before
+            old.unlink()
+        path = folder / "rows.sqlite"
+        try:
+            self._rows = _connect(path)
+        except sqlite3.OperationalError as error:
+            raise PrismError(
+                f"cannot use {path}: {error}; remove it, or give another --store"
+            ) from None
+        except sqlite3.DatabaseError:  # damaged: it is begun anew
+            for part in folder.glob("rows.sqlite*"):
+                part.unlink()
+            self._rows = _connect(path)
+        self._bytes, self._used = map(int, self._rows.execute(_STATE).fetchone())
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._rows.close()
+
+    def get(self, id: str) -> EmbeddedRecording | None:
+        """The recording of that id, if it is there and whole."""
+        try:
+            with self._lock:
+                self._used += 1
+                found = self._rows.execute(_GET, (self._used, id)).fetchone()
+            if found is None:
+                return None
+            warnings, arrays = json.loads(found[0]), load(found[1])
+            values = {name: arrays[name] for name in _ARRAYS}
+            return EmbeddedRecording(file=id, row=id, **values, warnings=tuple(warnings))
+        except (sqlite3.Error, SafetensorError, KeyError, ValueError):
+            return None
+
+    def put(self, recording: EmbeddedRecording) -> None:
+        """Keep a recording; a full disk costs the cache, not the answer."""
+        arrays = save({name: getattr(recording, name) for name in _ARRAYS})
+        warnings = json.dumps(recording.warnings)
+        with self._lock, suppress(sqlite3.Error):
+            self._used += 1
+            added = self._rows.execute(_PUT, (recording.row, warnings, arrays, self._used))
+            self._bytes += len(arrays) * added.rowcount
+            while self._bytes > DISK_BYTES:
+                self._bytes -= self._rows.execute(_DROP).fetchone()[0]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # One process has the store, and a crash may cost rows: no shared memory, no waiting for the disk.
+    rows = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for setting in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = OFF"):
+        rows.execute(f"PRAGMA {setting}")
+    rows.execute(_TABLE)
+    rows.execute(_INDEX)
+    return rows
 
 
 def _size(recording: EmbeddedRecording) -> int:

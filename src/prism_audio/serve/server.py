@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -132,4 +133,7 @@ def run(app: FastAPI, listener: socket.socket) -> None:
     )
     server = Server(config)
     server.service = app.state.service
+    # What is there now stays: looking through it again and again costs every request.
+    gc.collect()
+    gc.freeze()
     server.run(sockets=[listener])

@@ -19,6 +19,7 @@ from prism_audio.serve.byte_pipe import BytePipe
 from prism_audio.serve.embedding import Embedder
 from prism_audio.serve.jobs import Jobs
 from prism_audio.serve.label_vectors import LabelVectors, parse_labels, relabel
+from prism_audio.serve.live_sources import LiveSources
 from prism_audio.serve.metrics import Metrics
 from prism_audio.serve.middleware import Slots
 from prism_audio.serve.settings import DEFAULT_LABELS, ServiceSettings
@@ -37,6 +38,8 @@ class Service:
         For requests that bring work, and for live streams.
     pipes : set of BytePipe
         The samples of live streams; ended when the service stops.
+    sources : LiveSources
+        Live streams that others may listen to.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -57,6 +60,7 @@ class Service:
         self.requests = Slots(self.limits.requests, "requests are being answered")
         self.streams = Slots(self.limits.live, "live streams are open")
         self.pipes: set[BytePipe] = set()
+        self.sources = LiveSources()
         self.metrics = Metrics()
         self.jobs = Jobs(
             self.limits.jobs,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from prism_audio.errors import AdapterError, PrismError
@@ -11,9 +15,16 @@ from prism_audio.model.adapter import Adapter
 from prism_audio.model.history import SUFFIX, AdapterStore
 from prism_audio.serve.errors import ApiError
 
+# How temporary folders are called: of a service without a store, and of a calibration.
+_TEMPORARY, _WORK = "prism-sites-", ".work-"
+# Seconds after which a temporary folder that nobody has locked was left behind.
+_STALE_SECONDS = 60.0
+
 
 class SiteStore(AdapterStore):
     """A folder with sites; without one, a temporary folder that ends with the service.
+
+    What a service left behind that was killed is removed when the next one starts.
 
     Raises
     ------
@@ -22,7 +33,10 @@ class SiteStore(AdapterStore):
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="prism-sites-") if not folder else None
+        self._temporary = None
+        if not folder:
+            _remove_stale()
+            self._temporary = tempfile.TemporaryDirectory(prefix=_TEMPORARY)
         super().__init__(folder or Path(self._temporary.name))  # type: ignore[union-attr]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -38,6 +52,14 @@ class SiteStore(AdapterStore):
                 f"another service uses the store {folder}: sites live in one process, so run one "
                 "worker for each store, or give another --store"
             ) from None
+        for left in self.folder.glob(f"{_WORK}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def work_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """A folder for the length of a block, in which a process that is given up may still write."""
+        return tempfile.TemporaryDirectory(
+            prefix=_WORK, dir=self.folder, ignore_cleanup_errors=True
+        )
 
     def close(self) -> None:
         """Let another service use the folder."""
@@ -51,6 +73,18 @@ class SiteStore(AdapterStore):
             return super().adapter(name, version)
         except AdapterError as error:
             raise ApiError(404, "unknown_version", str(error)) from None
+
+
+def _remove_stale() -> None:
+    """Remove temporary folders of services that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
+        with suppress(OSError):  # somebody uses it, or it is not ours
+            found = folder.lstat()
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < _STALE_SECONDS:
+                continue
+            with (folder / ".lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
 
 
 def file_bytes(adapter: Adapter) -> bytes:

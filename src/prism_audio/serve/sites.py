@@ -42,12 +42,15 @@ class Sites(dict[str, Site]):
     ----------
     notes : list of str
         What the operator should know of the store.
+    work_folder : callable
+        Gives a temporary folder.
     """
 
     def __init__(self, initial: list[Site], encoder: Encoder, store: Path | None = None) -> None:
         self.default = initial[0].name
         self.notes: list[str] = []
         self._encoder, self._store = encoder, SiteStore(store)
+        self.work_folder = self._store.work_folder
         self._initial = {site.name: site for site in initial}
         super().__init__(self._initial)
         self._writing = threading.Lock()

@@ -35,6 +35,15 @@ def long_recording(path: Path, minutes: int) -> Path:
     return write(path, sound)
 
 
+def in_view(page: Page) -> list[float]:
+    """The seconds of the recording that can be seen."""
+    share = page.locator(".scroller").evaluate(
+        "e => [e.scrollLeft, e.scrollLeft + e.clientWidth].map((x) => x / e.scrollWidth)"
+    )
+    seconds = float(page.get_by_label("Position").get_attribute("max") or 0)
+    return [seconds * at for at in share]
+
+
 @pytest.mark.parametrize("minutes", [16, pytest.param(120, marks=pytest.mark.slow)])
 def test_a_recording_of_hours_can_be_read(
     open_page: OpenPage, patient: Served, tmp_path: Path, minutes: int
@@ -65,10 +74,18 @@ def test_a_recording_of_hours_can_be_read(
         "() => document.querySelector('#timeline .piece.event')?.getBoundingClientRect().width > 40"
     )
     page.wait_for_function(wide)
+    # The fourth event, at 6:30, is in the middle of half a minute.
+    assert in_view(page) == pytest.approx((392 - 15, 392 + 15), abs=1)
+    rows.last.get_by_role("button").click()
+    middle = 60 * minutes - 90 + 2
+    page.wait_for_timeout(300)  # nothing may scroll away afterwards
+    assert in_view(page) == pytest.approx((middle - 15, middle + 15), abs=1)
     assert page.locator("#timeline .piece").count() < 1000
     expect(page.get_by_label("Position")).not_to_have_value("0")
     page.get_by_label("Zoom").fill("0")
     expect(events).to_have_count(minutes // 2)
+    events.nth(3).click()
+    assert float(page.get_by_label("Position").input_value()) == pytest.approx(392, abs=minutes)
 
     page.get_by_label("Events for").select_option("audacity")
     with page.expect_download() as download:

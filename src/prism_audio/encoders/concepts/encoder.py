@@ -112,7 +112,7 @@ class ConceptsEncoder:
         if weights.shape != (len(features),) or not (weights >= 0).all() or not weights.sum() > 0:
             raise InputError("pooling wants one weight a row, none negative, not all zero")
         s = weights @ np.asarray(features, dtype=np.float64) / weights.sum()
-        if np.allclose(s, self._audio.silence, rtol=SAME, atol=0):
+        if (np.abs(s - (silence := self._audio.silence)) <= SAME * silence).all():
             return np.zeros(CONCEPTS, np.float32)
         return _unit(np.log((s + FLOOR) / (space().prior + FLOOR))).astype(np.float32)
 

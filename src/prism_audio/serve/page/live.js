@@ -21,52 +21,65 @@ let session = null;
 let takes = 0;
 
 class Session {
-  pieces = [];
-  windows = [];
-  length = 0; // samples heard
+  kept = []; // pieces that can become clips
+  rate = 0; // known with the first piece
   microphone = null;
   socket = null;
-  told = "";
   over = false;
 
-  /** `kept`: pieces of a session that this one goes on from, with another question. */
-  constructor(kept = []) {
-    this.kept = kept;
-  }
-
   async start() {
-    this.microphone = await openMicrophone((piece) => this.#hear(piece));
+    this.#forget();
+    this.microphone = await openMicrophone((piece, rate) => this.#hear(piece, rate));
     // People may change their mind while the browser asks them for the microphone.
     if (this.over) return this.stop();
     this.rate = this.microphone.rate;
+    this.ask();
+  }
+
+  /** Ask for labels from here on, by the site and with the words of now; the microphone goes on. */
+  ask() {
+    this.#hangUp();
+    this.#forget();
     this.adapted = !["none", "zero-shot"].includes(store.site?.verdict);
-    const question = {
-      ...asked(),
-      rate: this.rate,
-      format: "f32le",
-      channels: 1,
-    };
-    this.socket = openSocket("/v1/live", question);
-    this.socket.binaryType = "arraybuffer";
+    colourLabels(store.labels);
+    say($("live-now"), "Listening …");
+    $("live-was").replaceChildren();
+    const question = { ...asked(), rate: this.rate, format: "f32le", channels: 1 };
+    const socket = (this.socket = openSocket("/v1/live", question));
+    socket.binaryType = "arraybuffer";
     // What was heard while the line opened comes first, so that both count from the same moment.
-    this.socket.onopen = () => this.pieces.forEach((piece) => this.socket.send(piece));
-    this.socket.onmessage = (event) => this.#told(JSON.parse(event.data));
-    this.socket.onclose = () =>
-      this === session && this.microphone && end("The service closed the line. Try again.");
+    socket.onopen = () => this.pieces.forEach((piece) => socket.send(piece));
+    socket.onmessage = (event) => this.#told(JSON.parse(event.data));
+    socket.onclose = () => end("The service closed the line. Try again.");
   }
 
   stop() {
     this.over = true;
     this.microphone?.stop();
     this.microphone = null;
-    this.socket?.close();
+    this.#hangUp();
+  }
+
+  #hangUp() {
+    if (!this.socket) return;
+    this.socket.onopen = this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+    this.socket = null;
+  }
+
+  #forget() {
+    this.pieces = [];
+    this.windows = [];
+    this.length = 0; // samples heard
+    this.told = "";
   }
 
   get seconds() {
     return this.length / this.rate;
   }
 
-  #hear(piece) {
+  #hear(piece, rate) {
+    this.rate = rate;
     this.pieces.push(piece);
     this.kept.push(piece);
     this.length += piece.length;
@@ -151,7 +164,7 @@ function end(reason = "") {
   if (!session.kept.length && !reason) $("live").hidden = true;
 }
 
-async function begin(kept) {
+async function begin() {
   $("mic").disabled = true;
   $("live").hidden = false;
   $("live").classList.add("on");
@@ -160,8 +173,7 @@ async function begin(kept) {
   $("live-timeline").replaceChildren();
   say($("live-now"), "Listening …");
   $("live-was").replaceChildren();
-  colourLabels(store.labels);
-  session = new Session(kept);
+  session = new Session();
   const mine = session;
   try {
     await session.start();
@@ -180,10 +192,5 @@ export function startLive() {
     (session.kept.length ? $("live-keep") : $("mic")).focus();
   });
   $("live-keep").addEventListener("click", keep);
-  // Another question: ask it from here on.
-  store.on("labels site", () => {
-    if (!session?.microphone) return;
-    end();
-    begin(session.kept);
-  });
+  store.on("labels site", () => session?.microphone && session.ask());
 }

@@ -7,7 +7,7 @@ const REASONS = {
   NotReadableError: "The microphone is in use by another program. Close that one, then try again.",
 };
 
-/** Start to hear; `heard(Float32Array)` gets the pieces. Gives `{ rate, stop() }`. */
+/** Start to hear; `heard(Float32Array, rate)` gets the pieces. Gives `{ rate, stop() }`. */
 export async function openMicrophone(heard) {
   if (!navigator.mediaDevices?.getUserMedia) {
     throw new Error("Browsers give the microphone only to pages on this machine (localhost) or over https.");
@@ -25,7 +25,7 @@ export async function openMicrophone(heard) {
   try {
     await context.audioWorklet.addModule(new URL("worklet.js", import.meta.url));
     const node = new AudioWorkletNode(context, "pieces", { numberOfOutputs: 0 });
-    node.port.onmessage = (event) => heard(event.data);
+    node.port.onmessage = (event) => heard(event.data, context.sampleRate);
     context.createMediaStreamSource(stream).connect(node);
     await context.resume();
   } catch (error) {
