@@ -11,8 +11,8 @@ difference estimator: what the adapter expects of all clips, corrected by the li
 and Veijanen 1998). The interval is every A(c) with T(c)^2 <= z^2 V(c). With equal p_i and pi_i that is
 Wilson's interval of a simple random sample; where p_i tells right from wrong it is narrower.
 
-b is the slope that the labels prefer, drawn to 0.7 +- 0.35: a softmax is rather too sure (in four
-spaces b is 0.5 to 1.1). phi is the part of the variance that is left because labels and scores
+b is the slope that the labels prefer, drawn to 1 +- 0.35; 1 is that of a probability that means what it
+says. phi is the part of the variance that is left because labels and scores
 had their share of the pick: squared differences of residuals that are neighbours there, drawn to 1 by
 30 clips.
 
@@ -36,10 +36,10 @@ from prism_audio.evaluation.clip_scores import LEVEL, Interval
 from prism_audio.io.types import Float64
 
 Z = float(ndtri((1 + LEVEL) / 2))
-SLOPE, SLOPE_DEVIATION = 0.7, 0.35
+SLOPE, SLOPE_DEVIATION = 1.0, 0.35
 DISPERSION_CLIPS = 30
-# Probabilities are read up to here; nearer to 0 or 1 they say no more.
-EDGE = 1e-3
+# Probabilities are read up to here: who listens is wrong in about one clip of a hundred.
+EDGE = 1e-2
 # Beyond these c every m_i is 0 or 1.
 FARTHEST = 25.0
 # Cells into which the x_i of all clips are counted.
