@@ -94,7 +94,8 @@ def test_labels_of_some_classes_do_not_speak_against_the_others():
     _, A, L = logistic.regress(x, S, y, np.arange(40) % 5)
     assert not A[:, 3:].any()
     np.testing.assert_array_equal(L[:, 3:], S[:, 3:])
-    np.testing.assert_allclose(A.sum(axis=1), 0, atol=1e-3)  # the labelled ones rise and fall together
+    # The labelled ones do not rise above the others together.
+    np.testing.assert_allclose(A.sum(axis=1), 0, atol=1e-3)
 
 
 def test_left_out_clips_decide_which_head_is_believed():

@@ -146,7 +146,10 @@ def refine(site: Site, head_0: Float64, labelled: LabelledClips) -> Refined:
         right = hit_rate(scores(rows, start), y)
         return Refined(None, right, right, reason="fewer than two classes can be told apart")
     heads, made = found
-    S_0, S_1 = scores(rows, start), np.empty((n, C))  # without labels, and with those of other parts
+    S_0, S_1 = (
+        scores(rows, start),
+        np.empty((n, C)),
+    )  # without labels, and with those of other parts
     for k, head in enumerate(heads[1:]):
         S_1[part == k] = scores(rows[part == k], head)
     loss_0, loss_1 = (log_loss(find_scale(S, y) * S, y) for S in (S_0, S_1))

@@ -2,12 +2,13 @@
 
     A = argmin  -sum_i log softmax(S_i + x_i A)_(y_i) + lambda / 2 |A|^2
 
-lambda is the one of :data:`STRENGTHS`, from 1 downwards, at which rows that were left out have the least
-log-loss. The search ends where it no longer falls. At 1 a row of length 1 weighs as much as what is known
-before: left-out rows, which have fewer labels of their class than all rows have, are not asked for less.
+lambda is the one of :data:`STRENGTHS`, from 1 downwards, at which rows that were left out have the
+least log-loss. The search ends where it no longer falls. At 1 a row of length 1 weighs as much as what
+is known before. Left-out rows are not asked for more: they have fewer labels of their class than there
+are.
 
-The softmax is over the classes that have a label. Labels tell those apart; that none of them is of another
-class says how they were drawn, not what that class sounds like, and would only speak against it.
+The softmax is over the classes that have a label. Labels tell those apart. That none of them is of
+another class says how they were drawn, not what that class sounds like.
 """
 
 from __future__ import annotations
