@@ -19,10 +19,9 @@ to correct elsewhere. The same parts choose lambda: the log-loss on clips that n
 seen. g is the scale of B with the least log-loss.
 
 N / (N + C) is how much class means of N clips carry beside the text, which is worth a clip of every
-class. v is how likely it is that the rounds are to be believed at all. Before the labels that is w_1, how
-far the clips speak for classes (:mod:`prism_audio.geometry.guard`), but never surer than 95 %; l_0 and
-l_1 are the log-losses of the left-out clips, summed, by head_0 and by rounds without their labels. Where
-rounds find nothing without labels a label a class seldom shows the way, and a few left-out clips tell.
+class. v is how likely it is that the rounds are to be believed at all. Before the labels that is w_1,
+how far the clips speak for classes (:mod:`prism_audio.geometry.guard`), but never surer than 95 %. l_0
+and l_1 are the log-losses of the left-out clips, summed, by head_0 and by rounds without their labels.
 
 Labels that the clips contradict as if drawn by chance, or with which left-out clips are told apart
 worse than without, are not used. Not in the paper.
@@ -146,10 +145,7 @@ def refine(site: Site, head_0: Float64, labelled: LabelledClips) -> Refined:
         right = hit_rate(scores(rows, start), y)
         return Refined(None, right, right, reason="fewer than two classes can be told apart")
     heads, made = found
-    S_0, S_1 = (
-        scores(rows, start),
-        np.empty((n, C)),
-    )  # without labels, and with those of other parts
+    S_0, S_1 = scores(rows, start), np.empty((n, C))  # without labels; with those of other parts
     for k, head in enumerate(heads[1:]):
         S_1[part == k] = scores(rows[part == k], head)
     loss_0, loss_1 = (log_loss(find_scale(S, y) * S, y) for S in (S_0, S_1))
