@@ -115,24 +115,23 @@ def asked(means: Means, spaces: list[str]) -> str:
     ]
     worst, place = min(pair for pair in behind if np.isfinite(pair[0]))
     check("a space's mean above the best other method: at least -0.5", float(worst), -0.5, place)
-    for cells, least in ((CELLS, -0.3), (HARD, -0.5)):
-        kind = "labels" if cells is CELLS else "wrong labels, or of half of the classes"
+    for kind, cells, least in (
+        ("labels", CELLS, -0.3),
+        ("wrong labels, or of half of the classes", HARD, -0.5),
+    ):
         low = min(
             (means.gain(w, C, cell), f"{w}, list of {C}, {cell}")
             for w, C in every
             for cell in cells
         )
         check(f"{kind}: lowest space, list and count: at least {least}", low[0], least, low[1])
-    for cells, least in ((CELLS, -0.3), (HARD, -0.5)):
-        kind = "labels" if cells is CELLS else "wrong labels, or of half of the classes"
         single = means.conditions(cells)
         gain, error, place = single[0]
         lowest = f"{gain:+.2f} ± {error:.2f}"
         rows.append((f"{kind}: lowest of {len(single)} single conditions", lowest, "", place))
-        sure = [(g, where) for g, e, where in single if g + 2 * e < least]
-        told = "; ".join(f"{where} ({g:+.2f})" for g, where in sure[:3])
-        what = f"{kind}: single conditions below {least} by two standard errors"
-        rows.append((what, f"{len(sure)}", "**no**" if sure else "yes", told))
+        sure = [f"{where} ({g:+.2f} ± {e:.2f})" for g, e, where in single if g + 2 * e < least]
+        what = f"{kind}: single conditions below {least} by two standard errors: none"
+        rows.append((what, f"{len(sure)}", "**no**" if sure else "yes", "; ".join(sure[:3])))
     return table(("asked", "measured", "reached", "where"), rows)
 
 
