@@ -3,7 +3,7 @@
     m_i(c) = expit(c + b x_i),   x_i = logit(p_i)             a clip's probability to be right
     A(c)   = mean of m_i(c) over all N clips                  accuracy, if c is true
     T(c)   = sum over listened clips of (a_i - m_i(c)) / pi_i
-    V(c)   = phi n / (n - 2)  sum of (1 - pi_i) m_i(c) (1 - m_i(c)) / pi_i^2
+    V(c)   = phi n / (n - 1)  sum of (1 - pi_i) m_i(c) (1 - m_i(c)) / pi_i^2
 
 a_i is 1 where the answer was right, p_i the adapter's probability of it, pi_i the probability with
 which the clip was picked (:mod:`prism_audio.evaluation.picking`). The estimate is A(c) with T(c) = 0, a
@@ -114,7 +114,7 @@ def accuracy(every: Float64, sample: Sample, slope: float | None = None) -> Inte
         c = brentq(excess, -FARTHEST, FARTHEST)
         value = mean(c)
         phi = _dispersion(w * (a - expit(c + b * x)), w**2 * _variance(c + b * x), sample.rank)
-    phi *= n / max(n - 2, 1)
+    phi *= n / max(n - 1, 1)
     low, high = (mean(_root(excess, deviations)) for deviations in (Z, -Z))
     return Interval(value, min(low, value), max(high, value))
 
