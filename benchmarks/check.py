@@ -1,6 +1,6 @@
 """How often the intervals of ``prism check`` hold the true accuracy, and how narrow they are.
 
-    python benchmarks/check.py CLAP CONDITIONS ESC50 [--campaigns 500]
+    python benchmarks/check.py CLAP CONDITIONS ESC50 [--campaigns 2000]
 
 CLAP holds the array files esc50_*.npz, CONDITIONS is the folder ``conditions`` of a cache that
 ``prism bench experiments/esc50.toml`` has filled, ESC50 the folder of the dataset. In every condition a
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name in ("clap", "conditions", "esc50"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--campaigns", type=int, default=500)
+    parser.add_argument("--campaigns", type=int, default=2000)
     given = parser.parse_args()
     sounds = load_sounds(given.clap, given.conditions, given.esc50)
     print("| condition | clips | of | true | held | width | Wilson held | width | narrower |")

@@ -21,7 +21,7 @@ def a_sample(right: list[int], p: float = 0.8, inclusion: float = 1e-6) -> Sampl
 @pytest.mark.parametrize("n", [5, 30, 100])
 def test_equal_clips_that_are_all_right_give_the_bound_of_wilson(n: int) -> None:
     value, low, high = accuracy(np.full(1000, 0.8), a_sample([1] * n))
-    z2 = Z**2 * n / (n - 2)
+    z2 = Z**2 * n / (n - 1)
     assert (value, high) == (1, pytest.approx(1))
     assert low == pytest.approx(1 / (1 + z2 / n), abs=1e-6)
 
@@ -32,7 +32,7 @@ def test_equal_clips_give_the_interval_of_wilson() -> None:
     value, low, high = accuracy(np.full(1000, 0.8), a_sample(right))
     r = np.array(right) - share
     phi = ((np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share)) * n + 30) / (n + 30)
-    z2 = Z**2 * phi * n / (n - 2)
+    z2 = Z**2 * phi * n / (n - 1)
     centre, half = share + z2 / (2 * n), np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     wanted = ((centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n))
     assert value == pytest.approx(share, abs=1e-6)

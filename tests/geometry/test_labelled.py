@@ -76,6 +76,36 @@ def test_some_wrong_labels_and_labels_of_some_classes_do_no_harm(place):
     assert accuracy(place, np.where(y == 0, y, -1)) >= blind - 0.005
 
 
+@pytest.mark.parametrize(("C", "noise"), [(8, 1.2), (8, 1.6), (20, 1.2)])
+def test_one_label_a_class_does_no_harm_where_clips_alone_tell_nothing(C, noise):
+    gains = []
+    for seed in range(3):
+        E, T, truth = problem(1600, 48, C, noise=noise, rank=24, seed=seed)
+        place = E[:400], T, truth[:400], E[400:], truth[400:]
+        gains.append(accuracy(place, drawn(truth[:400], 1, seed)) - accuracy(place))
+    assert min(gains) > -0.02
+    assert np.mean(gains) > -0.005
+
+
+def test_labels_of_some_classes_do_not_speak_against_the_others():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 10)), rng.integers(0, 3, 40)
+    S = rng.standard_normal((40, 5))
+    _, A, L = logistic.regress(x, S, y, np.arange(40) % 5)
+    assert not A[:, 3:].any()
+    np.testing.assert_array_equal(L[:, 3:], S[:, 3:])
+    # The labelled ones do not rise above the others together.
+    np.testing.assert_allclose(A.sum(axis=1), 0, atol=1e-3)
+
+
+def test_left_out_clips_decide_which_head_is_believed():
+    worse, better = np.full(20, 1.0), np.full(20, 0.5)
+    assert labelled.believed(0.0, worse, better) > 0.99
+    assert labelled.believed(1.0, better, worse) < 0.01
+    assert labelled.believed(0.0, worse[:1], better[:1]) < 0.1
+    assert labelled.believed(0.5, worse, worse) == pytest.approx(0.5)
+
+
 def test_labels_drawn_by_chance_are_refused(place):
     E, T, truth, *_ = place
     y = np.where(drawn(truth, 10) >= 0, np.random.default_rng(0).integers(0, 8, len(truth)), -1)
@@ -167,6 +197,7 @@ def test_logistic_regression_without_offset_is_that_of_scikit_learn():
 def test_a_regression_on_noise_changes_no_answer():
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((60, 20)), rng.integers(0, 4, 60)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
     S = 5 * np.eye(4)[y] + rng.standard_normal((60, 4))
     _, A, L = logistic.regress(x, S, y, np.arange(60) % 5)
     np.testing.assert_array_equal((S + x @ A).argmax(axis=1), S.argmax(axis=1))

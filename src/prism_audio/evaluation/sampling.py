@@ -3,7 +3,7 @@
     m_i(c) = expit(c + b x_i),   x_i = logit(p_i)             a clip's probability to be right
     A(c)   = mean of m_i(c) over all N clips                  accuracy, if c is true
     T(c)   = sum over listened clips of (a_i - m_i(c)) / pi_i
-    V(c)   = phi n / (n - 2)  sum of (1 - pi_i) m_i(c) (1 - m_i(c)) / pi_i^2
+    V(c)   = phi n / (n - 1)  sum of (1 - pi_i) m_i(c) (1 - m_i(c)) / pi_i^2
 
 a_i is 1 where the answer was right, p_i the adapter's probability of it, pi_i the probability with
 which the clip was picked (:mod:`prism_audio.evaluation.picking`). The estimate is A(c) with T(c) = 0, a
@@ -11,8 +11,8 @@ difference estimator: what the adapter expects of all clips, corrected by the li
 and Veijanen 1998). The interval is every A(c) with T(c)^2 <= z^2 V(c). With equal p_i and pi_i that is
 Wilson's interval of a simple random sample; where p_i tells right from wrong it is narrower.
 
-b is the slope that the labels prefer, drawn to 0.7 +- 0.35: a softmax is rather too sure (in four
-spaces b is 0.5 to 1.1). phi is the part of the variance that is left because labels and scores
+b is the slope that the labels prefer, drawn to 1 +- 0.35; 1 is that of a probability that means what it
+says. phi is the part of the variance that is left because labels and scores
 had their share of the pick: squared differences of residuals that are neighbours there, drawn to 1 by
 30 clips.
 
@@ -36,10 +36,10 @@ from prism_audio.evaluation.clip_scores import LEVEL, Interval
 from prism_audio.io.types import Float64
 
 Z = float(ndtri((1 + LEVEL) / 2))
-SLOPE, SLOPE_DEVIATION = 0.7, 0.35
+SLOPE, SLOPE_DEVIATION = 1.0, 0.35
 DISPERSION_CLIPS = 30
-# Probabilities are read up to here; nearer to 0 or 1 they say no more.
-EDGE = 1e-3
+# Probabilities are read up to here: who listens is wrong in about one clip of a hundred.
+EDGE = 1e-2
 # Beyond these c every m_i is 0 or 1.
 FARTHEST = 25.0
 # Cells into which the x_i of all clips are counted.
@@ -114,7 +114,7 @@ def accuracy(every: Float64, sample: Sample, slope: float | None = None) -> Inte
         c = brentq(excess, -FARTHEST, FARTHEST)
         value = mean(c)
         phi = _dispersion(w * (a - expit(c + b * x)), w**2 * _variance(c + b * x), sample.rank)
-    phi *= n / max(n - 2, 1)
+    phi *= n / max(n - 1, 1)
     low, high = (mean(_root(excess, deviations)) for deviations in (Z, -Z))
     return Interval(value, min(low, value), max(high, value))
 

@@ -2,7 +2,8 @@
 
     r_i     = one-hot(y_i) for a labelled clip, softmax([e_i | 1] head) for the others
     head_1  <- rounds of composition with these r, from the head_0 of the calibration  (compose.py)
-    B       = (1 - a) head_0 + a head_1,     a = N / (N + 2 C),     both in logits of one length
+    B       = (1 - a) head_0 + a head_1,     a = v N / (N + C),     both in logits of one length
+    v       = 1 / (1 + exp(-log(w_1 / (1 - w_1)) - (l_0 - l_1)))
     A       = argmin  -sum_i log softmax(g [e_i | 1] B_-i + x_i A)_(y_i) + lambda / 2 |A|^2
     head    = g B + G A,                     x = (e - m) G,  of length 1 on the mean over the clips
     W       <- the smallest change of the map of the calibration with W T^T = head
@@ -15,11 +16,15 @@ composition has them: there all directions are alike to a clip of a class.
 B_-i is B without the label of clip i. Labelled clips are dealt into five parts, and each part is scored
 by rounds without its labels. A head that has seen a label needs no correction there and would hide what
 to correct elsewhere. The same parts choose lambda: the log-loss on clips that neither B_-i nor A have
-seen. lambda = infinity (A = 0) is among the choices. g is the scale of B with the least log-loss.
+seen. g is the scale of B with the least log-loss.
 
-a is how much class means of N clips carry beside the text, which is worth two clips of every class
-(:mod:`prism_audio.geometry.guard`). Labels that the clips contradict as if drawn by chance, or with
-which left-out clips are told apart worse than without, are not used. Not in the paper.
+N / (N + C) is how much class means of N clips carry beside the text, which is worth a clip of every
+class. v is how likely it is that the rounds are to be believed at all. Before the labels that is w_1,
+how far the clips speak for classes (:mod:`prism_audio.geometry.guard`), but never surer than 95 %. l_0
+and l_1 are the log-losses of the left-out clips, summed, by head_0 and by rounds without their labels.
+
+Labels that the clips contradict as if drawn by chance, or with which left-out clips are told apart
+worse than without, are not used. Not in the paper.
 """
 
 from __future__ import annotations
@@ -47,6 +52,8 @@ PARTS, ROUNDS = 5, 4
 CHANCE, SURE = 3.0, 2.0
 # From so many labels on, what left-out clips say is trusted.
 ENOUGH = 8
+# The least that is believed of either head before the labels.
+DOUBT = 0.05
 # Shares of a class below this are rounding.
 NOTHING = 1e-6
 
@@ -66,6 +73,7 @@ class Site(NamedTuple):
     second: Float64
     frame: Frame
     clips: float
+    belief: float
     params: Parameters
 
     def logits(self, head: Float64) -> Float64:
@@ -84,8 +92,8 @@ class Refined:
         None where the labels are not used.
     right_before, right : float
         Fraction of the labelled clips that are right without labels, and with those of the others.
-    strength : float
-        lambda; infinite where no regression was better.
+    strength : float or None
+        lambda; None where there was no regression.
     reason : str
         Why labels are not used, or empty.
     """
@@ -93,7 +101,7 @@ class Refined:
     head: Float64 | None
     right_before: float
     right: float
-    strength: float = np.inf
+    strength: float | None = None
     reason: str = ""
 
 
@@ -115,7 +123,9 @@ def use_labels(
         nothing = Refined(None, right, right, reason="there are too few clips or classes")
         return W, judge(verdict, labelled, nothing)
     clips = float(verdict.numbers.get("independent_clips", len(y)))
-    refined = refine(Site(source, T, second, result.frame, clips, params), head_0, labelled)
+    belief = float(verdict.numbers.get("shift_weight", 1.0))
+    site = Site(source, T, second, result.frame, clips, belief, params)
+    refined = refine(site, head_0, labelled)
     if refined.head is not None:
         now, then = (compose.score_length(head, second) for head in (refined.head, head_0))
         scale = then / now if now > 0 else 1.0
@@ -135,18 +145,27 @@ def refine(site: Site, head_0: Float64, labelled: LabelledClips) -> Refined:
         right = hit_rate(scores(rows, start), y)
         return Refined(None, right, right, reason="fewer than two classes can be told apart")
     heads, made = found
-    a = site.clips / (site.clips + TEXT_WORTH * C)
-    heads = [(1 - a) * start + a * site.logits(head) for head in heads]
-    S_0, S = scores(rows, start), np.empty((n, C))  # without labels, and with those of other parts
+    S_0, S_1 = scores(rows, start), np.empty((n, C))  # without labels; with those of other parts
     for k, head in enumerate(heads[1:]):
-        S[part == k] = scores(rows[part == k], head)
-    g_0, g = find_scale(S_0, y), find_scale(S, y)
+        S_1[part == k] = scores(rows[part == k], head)
+    loss_0, loss_1 = (log_loss(find_scale(S, y) * S, y) for S in (S_0, S_1))
+    a = believed(site.belief, loss_0, loss_1) * site.clips / (site.clips + TEXT_WORTH * C)
+    S = (1 - a) * S_0 + a * S_1
+    g = find_scale(S, y)
     x, back = whitened(site, made, rows)
     strength, A, L = regress(x, g * S, y, part)
-    head = g * heads[0] + back(A)
+    head = g * ((1 - a) * start + a * heads[0]) + back(A)
     before, right = hit_rate(S_0, y), hit_rate(L, y)
-    reason = contradiction(log_loss(g_0 * S_0, y), log_loss(L, y), (before, right), y)
+    reason = contradiction(loss_0, log_loss(L, y), (before, right), y)
     return Refined(None if reason else head, before, right, strength, reason)
+
+
+def believed(prior: float, loss_0: Float64, loss_1: Float64) -> float:
+    """v: how likely the second of two heads is, by the losses (n,) of left-out clips."""
+    from scipy.special import expit, logit  # blind calibrations need none of it
+
+    prior = min(max(prior, DOUBT), 1 - DOUBT)
+    return float(expit(logit(prior) + np.sum(loss_0 - loss_1)))
 
 
 def deal(y: Labels) -> Labels:
@@ -231,7 +250,7 @@ def judge(verdict: Verdict, labelled: LabelledClips, refined: Refined) -> Verdic
     numbers: dict[str, Any] = {"labels": n, "labelled_classes": classes}
     numbers |= {"labels_used": refined.head is not None}
     numbers |= {"label_accuracy_before": refined.right_before, "label_accuracy": refined.right}
-    if np.isfinite(refined.strength):
+    if refined.strength is not None:
         numbers["label_strength"] = refined.strength
     told = f"{n} labels of {classes} classes"
     kind = str(verdict)

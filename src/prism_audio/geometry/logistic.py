@@ -2,19 +2,25 @@
 
     A = argmin  -sum_i log softmax(S_i + x_i A)_(y_i) + lambda / 2 |A|^2
 
-lambda is the one of :data:`STRENGTHS`, from infinity (A = 0) downwards, at which rows that were left
-out have the least log-loss. The search ends where it no longer falls.
+lambda is the one of :data:`STRENGTHS`, from 1 downwards, at which rows that were left out have the
+least log-loss. The search ends where it no longer falls. At 1 a row of length 1 weighs as much as what
+is known before. Left-out rows are not asked for more: they have fewer labels of their class than there
+are.
+
+The softmax is over the classes that have a label. Labels tell those apart. That none of them is of
+another class says how they were drawn, not what that class sounds like.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism_audio.geometry.products import Float64, product
 from prism_audio.geometry.sphere import Labels
 
 # lambda for rows of length 1: the weight of a label against which what is known before stands.
-STRENGTHS = (np.inf, 4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
+STRENGTHS = (1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 # Below CAREFUL only where every class has so many labels: left-out rows say nothing of a class without.
 CAREFUL, ENOUGH = 1 / 4, 20
 # Rows that it learns from at most; with more, too few labels are no longer what limits it.
@@ -37,8 +43,13 @@ def regress(x: Float64, S: Float64, y: Labels, part: Labels) -> tuple[float, Flo
     # All that A can be is a sum of labelled rows: no more numbers a class than there are labels.
     U, size, Vt = np.linalg.svd(x[few], full_matrices=False)
     z, S_few, y_few, part_few = U * size, S[few], y[few], part[few]
-    best, strength, chosen = np.inf, np.inf, S_few
-    nothing = np.zeros((z.shape[1], S.shape[1]))
+    seen, number = np.unique(y_few, return_inverse=True)
+    nothing = np.zeros((z.shape[1], len(seen)))
+
+    def fit(rows: NDArray[np.bool_], lam: float, start: Float64) -> Float64:
+        return solve(z[rows], S_few[np.ix_(rows, seen)], number[rows], lam, start)
+
+    best, strength, chosen = np.inf, STRENGTHS[0], S_few
     starts = dict.fromkeys(np.unique(part_few).tolist(), nothing)
     scarcest = int(np.bincount(y, minlength=S.shape[1]).min())
     for lam in STRENGTHS:
@@ -47,16 +58,16 @@ def regress(x: Float64, S: Float64, y: Labels, part: Labels) -> tuple[float, Flo
         L = S_few.copy()
         for k, start in starts.items():
             inside, out = part_few != k, part_few == k
-            if np.isfinite(lam) and inside.any():
-                starts[k] = solve(z[inside], S_few[inside], y_few[inside], lam, start)
-                L[out] += product(z[out], starts[k])
+            if inside.any():
+                starts[k] = fit(inside, lam, start)
+                L[np.ix_(out, seen)] += product(z[out], starts[k])
         loss = float(log_loss(L, y_few).mean())
         if loss >= best:
             break
         best, strength, chosen = loss, lam, L
     A = np.zeros((x.shape[1], S.shape[1]))
-    if np.isfinite(strength):
-        A = product(np.ascontiguousarray(Vt.T), solve(z, S_few, y_few, strength, nothing))
+    found = fit(np.ones(len(few), dtype=bool), strength, nothing)
+    A[:, seen] = product(np.ascontiguousarray(Vt.T), found)
     logits = S.copy()
     logits[few] = chosen
     return strength, A, logits
