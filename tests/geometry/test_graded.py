@@ -44,16 +44,16 @@ def by_hand(E, T):
             head = made.head / temperature
         ends.append((made, np.argmax(E @ head[:-1] + head[-1], axis=1)))
     (made_a, y_a), (made_b, y_b) = ends
-    y_1 = np.argmax((E - shift.vector) @ T.T, axis=1)
+    y_1, y_0 = (np.argmax((E - by) @ T.T, axis=1) for by in (shift.vector, 0))
     heard = np.exp(entropy(np.bincount(y_a))) / (C * (1 - np.exp(-clips / C)))
     h = min(heard, 1.0)
-    A, D_a, D_b = (
-        1 - max(cohen_kappa_score(*pair), 0) for pair in ((y_a, y_b), (y_a, y_1), (y_b, y_1))
-    )
-    D = 0.1 + np.sqrt(D_a * D_b)
-    w = shift.weight * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
+    pairs = ((y_a, y_b), (y_a, y_1), (y_b, y_1), (y_0, y_1), (y_0, y_b))
+    A, D_1a, D_1b, D_01, D_0b = (1 - max(cohen_kappa_score(*pair), 0) for pair in pairs)
+    D = 0.1 + np.sqrt(D_1a * D_1b)
+    u = shift.weight * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
+    w = shift.weight**2 * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
-    W_1[-1] = -shift.weight * shift.vector
+    W_1[-1] = -u * shift.vector
     W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))
     return (1 - w) * W_1 + w * (h * W_b + (1 - h) * W_a), w
 

@@ -43,7 +43,7 @@ def test_more_clips_evidence_and_support_never_count_for_less():
         assert (np.diff([carried(200, 10, *row) for row in parts]) > 0).all()
     assert carried(42, 10, 1.0, 1.0) == pytest.approx(0.5)
     assert carried(1e9, 10, 1.0, 0.25) == pytest.approx(0.25)
-    assert carried(1e9, 10, 0.25, 1.0) == pytest.approx(0.25)
+    assert carried(1e9, 10, 0.5, 1.0) == pytest.approx(0.25)
 
 
 def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
@@ -57,14 +57,26 @@ def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
 def test_labels_that_two_kinds_of_rounds_share_count_as_the_correction():
     rng = np.random.default_rng(0)
     before, after = rng.integers(5, size=(2, 400))
-    same = listen(after, after, before, 400, 5)
+    same = listen(after, after, before, before, 400, 5)
     assert (same.kappa, same.part) == (pytest.approx(1), pytest.approx(1, abs=0.01))
     assert same.change == pytest.approx(1 - agreement(after, before, 5))
-    apart = listen(after, rng.integers(5, size=400), before, 400, 5)
+    apart = listen(after, rng.integers(5, size=400), before, before, 400, 5)
     assert apart.support < same.support
-    few = listen(after % 2, after % 2, before, 400, 5)
+    few = listen(after % 2, after % 2, before, before, 400, 5)
     assert few.classes == pytest.approx(2, rel=0.05)
     assert few.part == pytest.approx(0.4, rel=0.05)
+
+
+def test_a_shift_counts_as_far_as_the_rounds_confirm_its_step():
+    rng = np.random.default_rng(0)
+    plain, wanted = rng.integers(5, size=(2, 4000))
+    half = np.where(np.arange(4000) % 2 == 0, wanted, plain)
+    away = np.where(np.arange(4000) % 2 == 0, rng.integers(5, size=4000), plain)
+    for shifted, confirmed in ((wanted, 1), (half, 1), (plain, 1), (away, 0)):
+        seen = listen(wanted, wanted if shifted is not away else plain, shifted, plain, 4000, 5)
+        assert seen.confirmed == pytest.approx(confirmed, abs=0.05)
+        word = judge(4000, 4000, 5, shift(0.9, 5), seen)
+        assert word.numbers["shift_weight"] == pytest.approx(0.9 * seen.confirmed**2)
 
 
 def test_classes_heard_are_counted_by_what_the_clips_could_hold():
@@ -80,11 +92,11 @@ def test_classes_heard_are_counted_by_what_the_clips_could_hold():
 
 
 def heard(kappa, classes=10.0, change=0.3):
-    return Heard(classes, classes / 10, kappa, change)
+    return Heard(classes, classes / 10, kappa, change, confirmed=1.0)
 
 
 def shift(weight, C=10):
-    evidence = 20 / (1 - np.sqrt(weight)) if weight < 1 else 1e9
+    evidence = 20 / (1 - weight) if weight < 1 else 1e9
     return Shift(np.zeros(4), weight, np.zeros((5, C)), np.full(C, 1 / C), evidence, 20.0)
 
 
@@ -102,11 +114,11 @@ def test_the_word_and_the_reasons_follow_the_parts_in_use():
 
 
 def test_it_says_how_many_more_clips_would_allow_the_rest():
-    few = judge(12, 12, 10, shift(0.36), heard(0.95, 6.5))
+    few = judge(12, 12, 10, shift(0.6), heard(0.95, 6.5))
     assert few == "shrunk"
     wanted = next(reason for reason in few.reasons if "more clips" in reason)
     more = float(wanted.split()[1])
-    weight = (1 - 20 / (50 * (12 + more) / 12)) ** 2
+    weight = 1 - 20 / (50 * (12 + more) / 12)
     assert carried(12 + more, 10, weight, few.numbers["support"]) >= MOST - 0.05
     apart = judge(3000, 3000, 10, shift(0.95), heard(0.4, 5.0))
     assert "agree to 40 %" in " ".join(apart.reasons)

@@ -66,7 +66,7 @@ def test_it_is_the_mixture_that_it_says_it_is(shape, worth):
     assert got.evidence == pytest.approx(L, rel=1e-6)
     np.testing.assert_allclose(softmax(E @ got.head[:-1] + got.head[-1], axis=1), r, atol=1e-6)
     assert got.cost == pytest.approx(len(T) / 2 * np.log(worth * len(E)))
-    assert got.weight == pytest.approx(max(1 - got.cost / L, 0) ** 2 if L > 0 else 0)
+    assert got.weight == pytest.approx(max(1 - got.cost / L, 0) if L > 0 else 0)
 
 
 def clouds(N, shares, seed=0, d=32, C=6, push=0.0, blur=0.08):

@@ -3,8 +3,8 @@
     d, w_1       <- the shift of the place, and how far the clips speak for it   (shift.py)
     head_a, W_a  <- rounds of composition that go by what was heard              (compose.py)
     head_b, W_b  <- rounds that hold all classes equally often                   (balance.py, compose.py)
-    h, w         <- the part of the list that was heard, and how far the two agree (guard.py)
-    W            =  (1 - w) [I; -w_1 d] + w (h W_b + (1 - h) W_a)
+    h, u, w      <- the part of the list that was heard, and how far the three agree (guard.py)
+    W            =  (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
 
 W_a is the smallest change of the rigid map with W_a T^T = head_a, in which every class has its own
 prototype: W_a = W_r + (head_a - W_r T^T) (T T^T)^-1 T; and so is W_b. Where every class was heard,
@@ -73,13 +73,14 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     shifted = product(W_1, T.T.astype(np.float64))
     prior = params.prior(C, clips)
     found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
-    y_a, y_b, y_1 = source.scan(partial(_labels, heads=[*heads, shifted])).rows
-    heard = guard.listen(y_a, y_b, y_1, clips, C)
+    plain = product(identity_map(d), T.T.astype(np.float64))
+    y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=[*heads, shifted, plain])).rows
+    heard = guard.listen(y_a, y_b, y_1, y_0, clips, C)
     verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))
-    w, w_1 = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
-    W_1[-1] *= w_1
+    w, u = (verdict.numbers.get(name, 1.0) for name in ("weight", "shift_weight"))
+    W_1[-1] *= u
     if not found or w == 0:
         return Graded(W_1, verdict, rounds, frame)
     W_a, W_b = (whole_map(made, T, second) for made in found)

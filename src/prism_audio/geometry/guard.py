@@ -1,7 +1,8 @@
 """How much of a correction a batch can carry, decided without labels.
 
-    W = (1 - w) [I; -w_1 d] + w (h W_b + (1 - h) W_a)
-    w = w_1 s N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_a D_b)
+    W = (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
+    u = w_1 t^2,                       t = (D_0b + D_01 - D_1b) / (2 D_01), from 0 to 1
+    w = w_1^2 s N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
 spread within classes from some dozens, rotation and class means (with the spread in W_a and W_b) from
@@ -9,7 +10,7 @@ hundreds.
 
 w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
 fits any shift; the shift counts as far as several classes explain the clips better than one cloud, and
-the rest builds on it.
+the rest, which builds on it, once more.
 
 h: *how much of the list was heard?* W_b comes from rounds that hold every class equally often, W_a from
 rounds that start from what the mixture of the shift has heard and go by its shares. Where all classes
@@ -17,11 +18,16 @@ are heard the first are better, where a part is, the second. h is the number of 
 exp(entropy) of the labels of the second, in units of C (1 - exp(-N / C)): so many of C classes are among
 N clips if all are as likely.
 
-s: *do both say the same?* D_a, D_b and A are how far labels are apart, 1 less Cohen's kappa: those of
-W_a and of W_b from those after the shift alone, and those of W_a from those of W_b. D is the correction
-that the rounds want, A what they do not agree on. If few classes were heard, one kind of rounds spreads
-them over the whole list and the other does not: A is as large as D. In noise D is large, and A may be so
-too. The 0.1 lets small corrections pass, of which nothing is known, and which can do little harm.
+t: *do the rounds confirm the shift?* Labels are compared by 1 less Cohen's kappa: D_01 is how far those
+after the shift alone are from zero-shot, D_0b and D_1b how far those of W_b are from either. As squares
+of distances they tell which part of the step from zero-shot to the shift goes towards W_b, which starts
+without the shift. A mixture that has dropped one of two similar classes shifts away from it.
+
+s: *do both kinds of rounds say the same?* D_1a and D_1b are how far their labels are from those after
+the shift, A how far they are from each other. D is the correction that they want, A what they do not
+agree on. If few classes were heard, one kind of rounds spreads them over the whole list and the other
+does not: A is as large as D. In noise D is large, and A may be so too. The 0.1 lets small corrections
+pass, of which nothing is known, and which can do little harm.
 
 N / (N + C + 32): class means of n clips are off by 1 / n of the spread within a class, and the text is
 worth about one clip of every class; the spread itself needs some more. N counts independent clips
@@ -42,6 +48,8 @@ from prism_audio.geometry.sphere import Labels
 TEXT_WORTH, SPREAD_WORTH = 1.0, 32.0
 # Corrections of this size pass, and how sharply they are told from what the rounds do not agree on.
 SMALL, SHARPNESS = 0.1, 3.0
+# Steps of the shift of this size are confirmed.
+STEP = 0.01
 # Below this a part of the correction is none; from that on more of it would change few labels.
 NEGLIGIBLE, MOST = 0.02, 0.4
 
@@ -101,13 +109,16 @@ class Heard(NamedTuple):
     kappa : float
         Agreement of the two, 1 - A.
     change : float
-        sqrt(D_a D_b), how far they are from the shift alone.
+        sqrt(D_1a D_1b), how far they are from the shift alone.
+    confirmed : float
+        t, the part of the shift that they confirm.
     """
 
     classes: float
     part: float
     kappa: float
     change: float
+    confirmed: float
 
     @property
     def support(self) -> float:
@@ -116,20 +127,30 @@ class Heard(NamedTuple):
         return float(wanted / (wanted + apart))
 
 
-NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0)
+NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def listen(y_a: Labels, y_b: Labels, y_1: Labels, clips: float, C: int) -> Heard:
-    """What labels (N,) by W_a, by W_b and by the shift alone say of ``clips`` independent clips."""
+def listen(y_a: Labels, y_b: Labels, y_1: Labels, y_0: Labels, clips: float, C: int) -> Heard:
+    """What labels (N,) by W_a, W_b, the shift alone and zero-shot say of ``clips`` independent clips."""
+
+    def apart(y: Labels, other: Labels) -> float:
+        return 1 - agreement(y, other, C)
+
     classes = effective_classes(y_a)
-    D_a, D_b = (1 - agreement(y, y_1, C) for y in (y_a, y_b))
-    change = float(np.sqrt(D_a * D_b))
-    return Heard(classes, coverage(classes, clips, C), agreement(y_a, y_b, C), change)
+    D_01, D_0b, D_1b = apart(y_0, y_1), apart(y_0, y_b), apart(y_1, y_b)
+    confirmed = (D_0b + D_01 - D_1b + 2 * STEP) / (2 * D_01 + 2 * STEP)
+    return Heard(
+        classes,
+        coverage(classes, clips, C),
+        agreement(y_a, y_b, C),
+        float(np.sqrt(apart(y_a, y_1) * D_1b)),
+        min(max(confirmed, 0.0), 1.0),
+    )
 
 
 def carried(clips: float, C: int, weight: float, support: float) -> float:
     """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
-    return weight * support * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
+    return weight**2 * support * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
 
 
 def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Verdict:
@@ -147,29 +168,31 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Ve
     Returns
     -------
     Verdict
-        ``numbers`` holds ``shift_weight`` (w_1) and ``weight`` (w), what the map is mixed with.
+        ``numbers`` holds ``shift_weight`` (u) and ``weight`` (w), what the map is mixed with.
     """
     numbers: dict[str, Any] = {"clips": N, "independent_clips": clips, "classes": C}
-    numbers |= {"clips_per_class": N / C, "shift_weight": 0.0, "weight": 0.0}
+    numbers |= {"clips_per_class": N / C, "evidence_weight": 0.0, "shift_weight": 0.0, "weight": 0.0}
     counted = f"{N} clip{'' if N == 1 else 's'} for {C} classes"
     if clips < 0.9 * N:
         counted += f", worth {clips:.0f} because many are alike"
     if shift is None:
         return Verdict("zero-shot", (f"{counted}: too little to tell classes apart",), numbers)
     w = carried(clips, C, shift.weight, heard.support)
-    w = 0.0 if w < NEGLIGIBLE else w
+    w, u = 0.0 if w < NEGLIGIBLE else w, shift.weight * heard.confirmed**2
     numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
     numbers |= {"effective_classes": heard.classes, "coverage": heard.part}
     numbers |= {"agreement": heard.kappa, "change": heard.change, "support": heard.support}
+    numbers |= {"shift_confirmed": heard.confirmed}
     if shift.weight < NEGLIGIBLE:
         reason = "nothing in them says that they are of several classes"
         return Verdict("zero-shot", (f"{counted}: {reason}",), numbers)
-    numbers |= {"shift_weight": float(shift.weight), "weight": float(w)}
+    numbers |= {"evidence_weight": float(shift.weight)}
+    numbers |= {"shift_weight": float(u), "weight": float(w)}
     sounds = f"they sound like about {heard.classes:.0f} of the {C} classes"
     if w >= MOST:
         whole = f"shift, spread and class means of the place are corrected, to {100 * w:.0f} %"
         return Verdict("adapted", (f"{counted}; {sounds}", whole), numbers)
-    part = f"the shift of the place is corrected, to {100 * shift.weight:.0f} %"
+    part = f"the shift of the place is corrected, to {100 * u:.0f} %"
     rest = f"of the rest {100 * w:.0f} % is used"
     wanted = _wanted(clips, C, shift, heard)
     return Verdict("shrunk", (f"{counted}; {sounds}", part, rest, wanted), numbers)

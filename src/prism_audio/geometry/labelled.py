@@ -123,7 +123,7 @@ def use_labels(
         nothing = Refined(None, right, right, reason="there are too few clips or classes")
         return W, judge(verdict, labelled, nothing)
     clips = float(verdict.numbers.get("independent_clips", len(y)))
-    belief = float(verdict.numbers.get("shift_weight", 1.0))
+    belief = float(verdict.numbers.get("evidence_weight", 1.0))
     site = Site(source, T, second, result.frame, clips, belief, params)
     refined = refine(site, head_0, labelled)
     if refined.head is not None:

@@ -29,9 +29,7 @@ beats one cloud, less |d - d_0|^2 / (2 v), what such a shift costs, and C the pa
 more. The noise of either may be round or drawn out in one direction, whichever the criterion of
 Schwarz prefers.
 
-    w_1 = (1 - (C / 2) log N / L)^2,    0 where L is less than that
-
-Squared, because w_1 must be near 1 before a shift found on few clips does more good than harm.
+    w_1 = 1 - (C / 2) log N / L,    at least 0
 
 Not in the paper.
 """
@@ -124,7 +122,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
 
 def shift_weight(evidence: float, cost: float) -> float:
     """w_1 of evidence L for several classes that cost (C / 2) log N."""
-    return max(1 - cost / evidence, 0.0) ** 2 if evidence > 0 else 0.0
+    return max(1 - cost / evidence, 0.0) if evidence > 0 else 0.0
 
 
 def _fit(
