@@ -48,6 +48,11 @@ def say_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2))
 
 
+def failure_list(failures: Sequence[tuple[str | Path, str]]) -> list[dict[str, str]]:
+    """Inputs that failed, with reasons, for a JSON document."""
+    return [{"file": printable(file), "reason": printable(why)} for file, why in failures]
+
+
 def end(failures: Sequence[tuple[str | Path, str]]) -> NoReturn:
     """Finish a command: list the inputs that failed, with reasons, and set the exit code."""
     if failures:
