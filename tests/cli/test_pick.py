@@ -112,7 +112,7 @@ def test_labels_go_into_a_calibration(
     )
     assert after >= before
     told = prism("check", "-a", better, "--labels", out / "sheet.csv").stderr
-    assert ("has learnt from 30 labels" in told) == bool(Adapter.load(better).facts.labels)
+    assert ("was calibrated with 30 labels" in told) == bool(Adapter.load(better).facts.labels)
 
 
 def test_labels_are_kept_and_a_larger_pick_goes_on(

@@ -10,8 +10,6 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn
@@ -19,6 +17,7 @@ from typing import Any, NoReturn
 import typer
 
 from prism_audio._version import __version__
+from prism_audio.cli.console import on_signals, printable
 from prism_audio.errors import PrismError, PrismWarning
 
 # Each name is a module beside this one with a function ``command``; its docstring is the help text.
@@ -85,36 +84,20 @@ def _stop(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the command with a word and their exit code, at any moment."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    chosen = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in chosen:
-        signal.signal(number, _stop)
-    try:
-        yield
-    finally:
-        for number in chosen:
-            signal.signal(number, before[number])
-
-
 def main() -> None:
     """Run ``prism``; a :class:`PrismError` becomes one message and exit code 2, never a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        with _signals():
+        # Ctrl-C and SIGTERM end the command with a word and their exit code, at any moment.
+        with on_signals(_stop):
             app()
     except PrismError as error:
-        from prism_audio.cli.console import printable
-
         # A name of a file may hold control characters; the lines of a message are its own.
         message = "\n".join(map(printable, str(error).split("\n")))
         typer.echo(f"error: {message}", err=True)
         sys.exit(2)
-    except (
-        OSError
-    ) as error:  # standard output cannot be written, and must not be tried again at exit
+    except OSError as error:
+        # Standard output cannot be written, and must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         typer.echo(f"error: cannot write the output: {error.strerror or error}", err=True)
         sys.exit(2)

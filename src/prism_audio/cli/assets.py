@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prism_audio.cli import options
+
 if TYPE_CHECKING:
     from prism_audio.encoders.assets import Asset
 
@@ -31,7 +33,7 @@ def command(
         Path | None,
         typer.Option(help="A folder of yours to look in first; PRISM_ASSETS by default."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show, fetch or verify the model files that the encoder 'concepts' needs.
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prism_audio.cli import options
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from prism_audio.bench.trials.study import Findings, Work
+    from prism_audio.bench.trials.study import Findings
 
 
 def command(
@@ -40,7 +42,7 @@ def command(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that run methods; one for every core.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compare PRISM with every other method on clips mixed with noise.
 
@@ -96,8 +98,9 @@ def command(
             say(
                 f"{name:34} {100 * score['accuracy']:5.1f} %   macro-F1 {100 * score['macro_f1']:5.1f}"
             )
-        for line in _work_lines(work):
-            say(line)
+        for stage in work:  # what is not computed came from the cache
+            computed = f"{stage.computed:5} of {stage.needed:5} computed"
+            say(f"{stage.stage:34} {computed} in {stage.seconds:6.0f} s")
         say(f"{printable(files[0])} and {len(files) - 1} more files, in {took:.0f} s")
     end(failures)
 
@@ -113,14 +116,6 @@ def _scores(findings: Findings) -> dict[str, dict[str, Any]]:
         }
         for method in sorted(summary.methods, key=summary.mean, reverse=True)
     }
-
-
-def _work_lines(work: Sequence[Work]) -> list[str]:
-    """One line a stage: how many results were computed; the others came from the cache."""
-    return [
-        f"{stage.stage:34} {stage.computed:5} of {stage.needed:5} computed in {stage.seconds:6.0f} s"
-        for stage in work
-    ]
 
 
 def _progress() -> Progress:

@@ -57,16 +57,11 @@ def command(
     campaign, random = judge(Store.open(where), site, labels)
     if site.facts.labels:
         note(
-            f"{printable(adapter)} has learnt from {site.facts.labels} labels; where these are among "
-            "them, the figures are too good"
+            f"{printable(adapter)} was calibrated with {site.facts.labels} labels: clips that it "
+            "learnt from flatter it; check it with others"
         )
     if not random:
         note("the sheet has no probabilities: it is taken as a simple random sample of the clips")
-    if site.facts.labels:
-        note(
-            f"{adapter} was calibrated with {site.facts.labels} labels: clips that it learnt from "
-            "flatter it; check it with others"
-        )
     if as_json:
         say_json(_document(campaign, site.labels, precision))
     else:

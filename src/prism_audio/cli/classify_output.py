@@ -74,7 +74,7 @@ def print_json(
     failures: list[tuple[str, str]],
 ) -> None:
     """One JSON document with rows, events, summary and failures."""
-    from prism_audio.cli.console import printable, say_json
+    from prism_audio.cli.console import failure_list, say_json
     from prism_audio.labelling.classify import summarise
 
     summary = summarise(rows)
@@ -89,9 +89,7 @@ def print_json(
             "verdict": verdict_of(adapter),
             "reasons": adapter.facts.reasons,
         },
-        "failures": [
-            {"file": printable(file), "reason": printable(reason)} for file, reason in failures
-        ],
+        "failures": failure_list(failures),
     }
     if events is not None:
         document["events"] = [event._asdict() for event in events]

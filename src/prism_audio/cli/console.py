@@ -48,6 +48,11 @@ def say_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2))
 
 
+def failure_list(failures: Sequence[tuple[str | Path, str]]) -> list[dict[str, str]]:
+    """Inputs that failed, with reasons, for a JSON document."""
+    return [{"file": printable(file), "reason": printable(why)} for file, why in failures]
+
+
 def end(failures: Sequence[tuple[str | Path, str]]) -> NoReturn:
     """Finish a command: list the inputs that failed, with reasons, and set the exit code."""
     if failures:
@@ -133,27 +138,30 @@ def every_output() -> Iterator[Callable[[], AbstractContextManager[None]]]:
         raise PrismError("; ".join(map(str, errors)))
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, turned into the orderly way out that Ctrl-C takes."""
+@contextmanager
+def on_signals(stop: Callable[[int, FrameType | None], NoReturn]) -> Iterator[None]:
+    """Let ``stop`` answer Ctrl-C and SIGTERM within the block, unless they are ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    chosen = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in chosen:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in chosen:
+            signal.signal(number, before[number])
 
 
 @contextmanager
 def orderly_stop(message: str) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block as an exception would, and then say ``message``."""
 
-    def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise _Terminated
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt(number)
 
-    handlers = {signal.SIGTERM: terminate, signal.SIGINT: signal.default_int_handler}
-    before = {number: signal.getsignal(number) for number in handlers}
-    for number, handler in handlers.items():
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, handler)
     try:
-        yield
+        with on_signals(stop):
+            yield
     except KeyboardInterrupt as stopped:
         note(message)
-        raise typer.Exit(143 if isinstance(stopped, _Terminated) else 130) from stopped
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
+        raise typer.Exit(128 + (stopped.args or (signal.SIGINT,))[0]) from stopped

@@ -40,7 +40,7 @@ def command(
     ] = 256,
     engine: options.Who = Engine.local,
     address: options.Address = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Embed every recording below a folder and keep the embeddings on disk.
 
@@ -54,6 +54,7 @@ def command(
     from prism_audio.cli.console import (
         ProgressBar,
         end,
+        failure_list,
         note,
         orderly_stop,
         printable,
@@ -105,10 +106,7 @@ def command(
                 "damaged": report.damaged,
                 "audio_seconds": round(report.seconds, 3),
                 "seconds": round(took, 3),
-                "failures": [
-                    {"file": printable(path), "reason": printable(reason)}
-                    for path, reason in failures
-                ],
+                "failures": failure_list(failures),
             }
         )
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prism_audio.cli import options
 from prism_audio.errors import InputError, PrismError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def command(
     rate: Annotated[
         int | None, typer.Option(help="In Hz; by default that of the foreground.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Mix sounds with background noise at a stated signal-to-noise ratio.
 

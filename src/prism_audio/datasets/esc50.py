@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from prism_audio.datasets.published import (
-    DatasetOrigin,
-    Published,
-    class_names,
-    find_clips,
-    read_table,
-    whole_number,
-)
+from prism_audio.datasets.published import DatasetOrigin, Published, load_numbered
 
 ORIGIN = DatasetOrigin(
     "ESC-50",
@@ -22,19 +14,8 @@ ORIGIN = DatasetOrigin(
 
 
 def load_esc50(folder: str | os.PathLike[str]) -> Published:
-    """The dataset below a folder, in the order of its table.
-
-    Raises
-    ------
-    InputError
-        When the table or clips are missing; the message says which, and where to get them.
-    """
-    root = Path(folder)
+    """The dataset below a folder, in the order of its table; an error names what is missing."""
+    tables = ("meta/esc50.csv", "esc50.csv")
     columns = ("filename", "fold", "target", "category", "src_file")
-    rows = read_table(root, ("meta/esc50.csv", "esc50.csv"), columns, ORIGIN)
-    files = find_clips(root, (f"audio/{row['filename']}" for row in rows), ORIGIN)
-    labels = [whole_number(row, "target", ORIGIN, root) for row in rows]
-    folds = [whole_number(row, "fold", ORIGIN, root) for row in rows]
-    classes = class_names(labels, [row["category"] for row in rows], ORIGIN, root)
-    sources = [row["src_file"] for row in rows]
-    return Published("esc50", files, classes, labels, folds, sources=sources)
+    place = "audio/{name}"
+    return load_numbered("esc50", folder, ORIGIN, tables, columns, place)

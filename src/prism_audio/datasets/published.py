@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,44 @@ def read_table(
     if not rows:
         raise source.missing(folder, f"{path.name} names no clip")
     return rows
+
+
+def load_numbered(
+    name: str,
+    folder: str | os.PathLike[str],
+    source: DatasetOrigin,
+    tables: Sequence[str],
+    columns: tuple[str, str, str, str, str],
+    place: str,
+) -> Published:
+    """A dataset whose table gives every clip a fold, and its class as a number and a name.
+
+    Parameters
+    ----------
+    name, folder, source
+        Of the dataset.
+    tables : sequence of str
+        Where its table may lie.
+    columns : five names
+        The columns with file name, fold, number and name of the class, and original recording.
+    place : str
+        The path of a clip, with ``{name}`` for its file name and perhaps ``{fold}``.
+
+    Raises
+    ------
+    InputError
+        When the table or clips are missing; the message says which, and where to get them.
+    """
+    root = Path(folder)
+    rows = read_table(root, tables, columns, source)
+    file, fold, number, label, recording = columns
+    folds = [whole_number(row, fold, source, root) for row in rows]
+    named = zip((row[file] for row in rows), folds, strict=True)
+    clips = find_clips(root, (place.format(name=n, fold=f) for n, f in named), source)
+    labels = [whole_number(row, number, source, root) for row in rows]
+    classes = class_names(labels, [row[label] for row in rows], source, root)
+    sources = [row[recording] for row in rows]
+    return Published(name, clips, classes, labels, folds, sources=sources)
 
 
 def find_clips(folder: Path, names: Iterable[str], source: DatasetOrigin) -> list[Path]:
