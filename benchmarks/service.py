@@ -85,17 +85,22 @@ class Record:
 
 
 class Connection:
-    """A client as light as can be: it shares the cores with the service that it measures."""
+    """A client as light as can be: it shares the cores with the service that it measures.
 
-    def __init__(self, base: str) -> None:
+    It has an address of its own, by its number, because the service limits what comes from one.
+    """
+
+    def __init__(self, base: str, number: int = 0) -> None:
         host, port = base.removeprefix("http://").strip("/").split(":")
-        self.address = (host, int(port))
+        self.address, self.own = (host, int(port)), (f"127.0.1.{1 + number}", 0)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
         """Status and body of the answer; the connection is kept."""
         if self._streams is None:
-            self._streams = await asyncio.open_connection(*self.address, limit=2**24)
+            self._streams = await asyncio.open_connection(
+                *self.address, limit=2**24, local_addr=self.own
+            )
         reader, writer = self._streams
         try:
             writer.write(request)
@@ -154,7 +159,7 @@ async def client(
 ) -> None:
     """Ask without a pause."""
     rng = np.random.default_rng(number)
-    connection = Connection(base)
+    connection = Connection(base, 1 + number)
     while time.monotonic() < until:
         site = ("left", "right")[rng.integers(2)]
         request, clips = known[site][rng.integers(len(known[site]))]
@@ -224,11 +229,13 @@ async def live(base: str, seconds: float) -> list[float]:
 async def attack(base: str, until: float) -> dict[str, int]:
     """500 half-sent requests, and oversized, malformed and hostile ones; what became of them."""
     outcome: Counter[str] = Counter()
-    address = Connection(base).address
+    connection = Connection(base, 200)
     half = message("/v1/classify", bytes(10_000))[:150]
     for i in range(500):
         try:
-            _, writer = await asyncio.open_connection(*address)
+            _, writer = await asyncio.open_connection(
+                *connection.address, local_addr=connection.own
+            )
             writer.write(half if i % 2 else half[:30])
             outcome["half-sent"] += 1
         except OSError:
@@ -245,7 +252,6 @@ async def attack(base: str, until: float) -> dict[str, int]:
             "/v1/calibrate?site=x", b'{"embeddings": [[' + b"1e400," * 5000, kind="application/json"
         ),
     )
-    connection = Connection(base)
     while time.monotonic() < until:
         for request in hostile:
             try:

@@ -217,10 +217,11 @@ class EmbeddingQueue:
         return ticket.result
 
     def _embed_batch(self, own: _Ticket) -> None:
-        """Embed windows of this thread, and of others that wait."""
+        """Embed windows of this thread, and of others that wait; those of a stream go alone."""
         batch, size = [own], len(own.windows)
+        most = 0 if own.priority == LIVE else self._most
         with self._lock:
-            while self._waiting and size + len(self._waiting[0].windows) <= self._most:
+            while self._waiting and size + len(self._waiting[0].windows) <= most:
                 batch.append(heapq.heappop(self._waiting))
                 size += len(batch[-1].windows)
         try:

@@ -116,8 +116,9 @@ def open_port(host: str, port: int) -> socket.socket:
 
 def run(app: FastAPI, listener: socket.socket) -> None:
     """Serve at an open port until a signal, and then until all accepted work is done."""
-    # A recording that ends early is the client's business, not one for the operator's log.
-    logging.getLogger("prism_audio.audio").setLevel(logging.ERROR)
+    # A recording that ends early or a broken form is the client's business, not the operator's log's.
+    for name in ("prism_audio.audio", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     settings = app.state.service.settings
     config = uvicorn.Config(
         app,

@@ -57,9 +57,12 @@ class SiteStore(AdapterStore):
 
     def work_folder(self) -> tempfile.TemporaryDirectory[str]:
         """A folder for the length of a block, in which a process that is given up may still write."""
-        return tempfile.TemporaryDirectory(
-            prefix=_WORK, dir=self.folder, ignore_cleanup_errors=True
-        )
+        try:
+            return tempfile.TemporaryDirectory(
+                prefix=_WORK, dir=self.folder, ignore_cleanup_errors=True
+            )
+        except OSError as error:
+            raise PrismError(f"cannot write {self.folder}: {error.strerror or error}") from None
 
     def close(self) -> None:
         """Let another service use the folder."""

@@ -35,7 +35,13 @@ def full(browser: Browser, served: Served, folder: Path, broken: Path) -> Iterat
     page.get_by_role("button", name="Use the microphone").click()
     expect(page.locator("#live-now .tag")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
+    page.get_by_label("Search by words").fill("tone 12")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("#list .clip-name").first).to_contain_text("12-")
     page.locator("summary").click()
+    page.get_by_role("button", name="Start listening").click()
+    page.get_by_role("button", name="Right").click()
+    expect(page.locator("#check-estimates")).to_contain_text("From 1 label")
     yield page
     page.context.close()
     assert complaints == []
