@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.io.types import Float32
 from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.listener import Switched, WindowAnswer
