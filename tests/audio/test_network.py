@@ -16,7 +16,8 @@ import pytest
 import soundfile
 
 from prism_audio.audio.capture import sound_blocks
-from prism_audio.audio.network import NetworkStream, StreamState
+from prism_audio.audio.network import NetworkStream
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.errors import InputError
 from tests.helpers.sounds import noise
 

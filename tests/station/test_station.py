@@ -65,7 +65,7 @@ def test_quiet_hours_and_cooldown_keep_the_record(
         done = prism("listen", source, "--db", db, *options, *MANNER)
         labels = [row[1] for row in rows(db)]
         announced = rows(db, "SELECT announced FROM events ORDER BY started")
-        told = [line for line in done.stdout.splitlines() if "  tone" in line and "(" not in line]
+        told = [line for line in done.stdout.splitlines() if "(confidence " in line]
         assert len(labels) >= 5
         assert len(told) == sum(flag for (flag,) in announced)
         assert len(told) == (0 if source == late else len(set(labels)))

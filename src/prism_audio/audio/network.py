@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from prism_audio.audio.gate import check_rate, mono_blocks
-from prism_audio.audio.silence import Silence
+from prism_audio.audio.watchdog import StateCallback, StreamState, Watchdog
 from prism_audio.errors import AudioError, InputError, PrismError
 from prism_audio.io.types import Float32
 
@@ -27,19 +26,6 @@ log = logging.getLogger(__name__)
 SCHEMES = ("rtsp", "rtsps", "http", "https")
 # No other: a playlist from the network must not make the decoder open local files.
 _PROTOCOLS = "rtsp,rtp,udp,tcp,tls,http,https,httpproxy,crypto"
-
-
-class StreamState(StrEnum):
-    """What a stream is doing."""
-
-    connecting = "connecting"
-    live = "live"
-    silent = "silent"  # connected, and nothing but silence comes
-    lost = "lost"  # no connection, or nothing comes; tried again after a pause
-    ended = "ended"  # a recording of known length has come to its end
-
-
-StateCallback = Callable[[StreamState, str], None]
 
 
 def log_state(state: StreamState, message: str) -> None:
@@ -85,8 +71,6 @@ class NetworkStream:
                 f"{self.name} is not the address of a stream; give one that begins with "
                 f"{', '.join(f'{scheme}://' for scheme in SCHEMES)} and names a host"
             )
-        self._state: StreamState | None = None
-        self._quiet = Silence()
         self._finite = False
 
     @property
@@ -102,23 +86,24 @@ class NetworkStream:
         """
         to_rate = check_rate(to_rate, "The sampling rate wanted")
         av = _import_av()
+        watchdog = Watchdog(self.name, self.on_state, self.silence)
         pause = self.first_pause
         while not self.stop.is_set():
-            self._change(StreamState.connecting, f"connecting to {self.name}")
+            watchdog.change(StreamState.connecting, f"connecting to {self.name}")
             try:
                 for block in self._connection(av, to_rate):
                     pause = self.first_pause
-                    self._watch(block, to_rate)
+                    watchdog.add(block, to_rate)
                     yield block
                 if self.stop.is_set():
                     return
                 if self._finite:
-                    self._change(StreamState.ended, f"{self.name} has come to its end")
+                    watchdog.change(StreamState.ended, f"{self.name} has come to its end")
                     return
                 reason = "the server has closed the stream"
             except (av.FFmpegError, OSError, ValueError, AudioError) as error:
                 reason = str(getattr(error, "strerror", None) or error)
-            self._change(StreamState.lost, f"{self.name}: {reason}; trying again in {pause:.3g} s")
+            watchdog.lose(f"{reason}; trying again in {pause:.3g} s")
             self.stop.wait(pause)
             pause = min(2 * pause, self.longest_pause)
 
@@ -160,21 +145,6 @@ class NetworkStream:
                     yield np.asarray(part.to_ndarray().T, dtype=np.float32)
             if time.monotonic() > deadline:
                 raise ValueError(f"no sound could be decoded for {self.timeout:g} s")
-
-    def _watch(self, block: Float32, rate: int) -> None:
-        """Say whether the stream is silent."""
-        if self._quiet.add(block, rate) or self._state is StreamState.connecting:
-            self._change(StreamState.live, f"{self.name} is live")
-        elif self._quiet.seconds >= self.silence:
-            seconds = self._quiet.seconds
-            self._change(StreamState.silent, f"{self.name}: silence for {seconds:.0f} s")
-
-    def _change(self, state: StreamState, message: str) -> None:
-        if state is not self._state:
-            self._state = state
-            if state is StreamState.connecting:
-                self._quiet = Silence()
-            self.on_state(state, message)
 
 
 def _import_av() -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.cli.console import printable, say
 from prism_audio.io.text import counted
 from prism_audio.labelling.drift import Drifted

@@ -113,8 +113,8 @@ class SinkSettings:
         """The sinks in the order in which they get an event: the clip first, which others name."""
         sinks: list[Sink] = []
         if self.clips is not None:
-            forget = database.forget_clip if database else lambda path: None
-            sinks.append(Clips(self.clips, self.limits(), self.clip_format, forget))
+            records = (database.forget_clip, database.is_recorded) if database else ()
+            sinks.append(Clips(self.clips, self.limits(), self.clip_format, *records))
         if database is not None:
             sinks.append(database)
         if self.mqtt is not None:

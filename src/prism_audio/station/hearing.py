@@ -9,7 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.errors import AudioError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.labelling.events import Event

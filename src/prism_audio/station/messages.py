@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.io.types import Float32
 from prism_audio.labelling.drift import Drifted
 from prism_audio.labelling.listener import Switched, WindowAnswer
@@ -67,7 +67,7 @@ class StationEvent:
         """A name that is the same whenever the same sound is heard: by source, start and label."""
         start = iso(self.started)
         digest = hashlib.sha256(f"{self.source}\n{start}\n{self.label}".encode()).hexdigest()
-        return f"{self.started.astimezone(UTC):%Y%m%dT%H%M%SZ}_{digest[:12]}"
+        return f"{time_in_id(self.started)}_{digest[:12]}"
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,11 @@ class Tick:
 Message = (
     StationEvent | SourceState | RecordingEnd | Notice | Recalibrated | Trouble | SourceEnd | Tick
 )
+
+
+def time_in_id(moment: datetime) -> str:
+    """A moment as the id of an event begins, to the second."""
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def iso(moment: datetime) -> str:

@@ -10,13 +10,13 @@ from typing import BinaryIO, Protocol
 
 from prism_audio.audio.capture import microphone_blocks, pcm_blocks
 from prism_audio.audio.decode import stream
-from prism_audio.audio.network import NetworkStream, StateCallback
+from prism_audio.audio.network import NetworkStream
 from prism_audio.audio.watch import finished_files
+from prism_audio.audio.watchdog import StateCallback, Watchdog
 from prism_audio.datasets.folder import audio_files
 from prism_audio.errors import AudioError, PrismError
 from prism_audio.io.types import Float32
 from prism_audio.station.clock import Clock, LiveClock, recording_clock
-from prism_audio.station.watchdog import Watchdog
 
 # Seconds without a new recording after which a folder counts as lost: recorders write by the hour.
 FOLDER_LIMIT = 2 * 3600.0

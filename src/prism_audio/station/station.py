@@ -11,7 +11,7 @@ from functools import partial
 from queue import Empty, Full, Queue
 from typing import Protocol
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.errors import AudioError
 from prism_audio.station.announcing import Announcements
 from prism_audio.station.hearing import Hearing

@@ -75,6 +75,29 @@ def test_the_same_event_again_is_one_clip(tmp_path: Path) -> None:
     assert stored(tmp_path) == {heard(0).id, heard(1).id}
 
 
+def test_a_clip_that_no_record_names_is_replaced_when_its_recording_is_heard_again(
+    tmp_path: Path,
+) -> None:
+    def told(seconds: float, recording: str | None = "a.wav") -> StationEvent:
+        started = START + timedelta(seconds=seconds)
+        sound = noise(1.0, RATE, 0)
+        return event("dog", started=started, sound=sound, rate=RATE, recording=recording)
+
+    def left(second: StationEvent, recorded: bool) -> set[str]:
+        folder = tmp_path / f"{second.id}{recorded}"
+        for each in (first, second):
+            clips = Clips(folder, is_recorded=lambda id: recorded)
+            clips.start()
+            clips.write(each)
+        return stored(folder)
+
+    first, again = told(0.0), told(1.5)
+    assert left(again, recorded=False) == {again.id}
+    assert left(again, recorded=True) == {first.id, again.id}
+    for other in (told(1.5, recording=None), told(60.0)):
+        assert left(other, recorded=False) == {first.id, other.id}
+
+
 def test_limits() -> None:
     assert Limits.parse("20/label", 5) == Limits(20, 5e9)
     assert Limits.parse("20", None) == Limits(20)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_audio.audio.network import StreamState
+from prism_audio.audio.watchdog import StreamState
 from prism_audio.errors import PrismError
 from prism_audio.station.messages import RecordingEnd, SourceState, Tick
 from prism_audio.station.sinks.database import Database

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import soundfile
@@ -14,9 +15,11 @@ import soundfile
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.atomic import TEMPORARY, atomic_write
 from prism_audio.io.text import slug
-from prism_audio.station.messages import Message, StationEvent
+from prism_audio.station.messages import Message, StationEvent, time_in_id
 
 FORMATS = ("flac", "wav")
+# How much earlier or later an event may be found when its recording is heard again.
+AROUND = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Clips:
         ``flac`` or ``wav``.
     on_remove : callable
         Told every clip that is removed.
+    is_recorded : callable
+        Whether the event of an id is in the records. A process that was killed between writing a clip
+        and recording its event hears a recording again, and may then find the event a little
+        earlier or later, under another id: the clip that no record names is replaced.
     """
 
     announces = False
@@ -63,10 +70,11 @@ class Clips:
         limits: Limits | None = None,
         form: str = "flac",
         on_remove: Callable[[Path], None] = lambda path: None,
+        is_recorded: Callable[[str], bool] = lambda id: True,
     ) -> None:
         self.name = f"clips in {folder}"
         self._folder, self._limits, self._form = folder.resolve(), limits or Limits(), form
-        self._on_remove = on_remove
+        self._on_remove, self._is_recorded = on_remove, is_recorded
         self._clips: deque[tuple[Path, int]] = deque()  # the oldest first
 
     def start(self) -> None:
@@ -97,13 +105,30 @@ class Clips:
         soundfile.write(file, message.sound, message.rate, "PCM_16", format=self._form)
         with atomic_write(path) as target:
             target.write(file.getbuffer())
-        self._clips = deque(clip for clip in self._clips if clip[0] != path)
+        replaced = {path, *self._leftovers(message, folder)}
+        for leftover in replaced - {path}:
+            leftover.unlink(missing_ok=True)
+        self._clips = deque(clip for clip in self._clips if clip[0] not in replaced)
         self._clips.append((path, file.getbuffer().nbytes))
         message.clip = path
         self._tidy(folder.name)
         return True
 
     def close(self) -> None: ...
+
+    def _leftovers(self, event: StationEvent, folder: Path) -> list[Path]:
+        """Clips of an event of a recording, from a run that was killed before it was recorded."""
+        if event.recording is None:
+            return []
+        first, last = event.started - AROUND, event.ended + AROUND
+        mine = (path for path, _ in self._clips if path.parent == folder)
+        return [
+            path
+            for path in mine
+            if time_in_id(first) <= path.stem[:16] <= time_in_id(last)
+            and path.stem != event.id
+            and not self._is_recorded(path.stem)
+        ]
 
     def _tidy(self, label: str) -> None:
         """Remove the oldest clips of a label that are too many, then the oldest of all."""

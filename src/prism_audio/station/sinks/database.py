@@ -107,6 +107,16 @@ class Database:
         except sqlite3.Error:  # the id keeps it from being written twice
             return False
 
+    def is_recorded(self, id: str) -> bool:
+        """Whether the event of an id is recorded; also True while that cannot be told."""
+        if self._connection is None:
+            return True
+        try:
+            found = self._connection.execute("SELECT 1 FROM events WHERE id = ?", (id,))
+            return found.fetchone() is not None
+        except sqlite3.Error:
+            return True
+
     def is_finished(self, source: str, recording: str, changed: int) -> bool:
         """Whether a recording has been heard to its end."""
         return self._finished.get((source, recording)) == changed

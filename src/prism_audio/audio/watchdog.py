@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from enum import StrEnum
 
-from prism_audio.audio.network import StateCallback, StreamState
 from prism_audio.audio.silence import Silence
 from prism_audio.io.types import Float32
+
+
+class StreamState(StrEnum):
+    """What a stream is doing."""
+
+    connecting = "connecting"
+    live = "live"
+    silent = "silent"  # connected, and nothing but silence comes
+    lost = "lost"  # no connection, or nothing comes; tried again after a pause
+    ended = "ended"  # a recording of known length has come to its end
+
+
+StateCallback = Callable[[StreamState, str], None]
 
 
 class Watchdog:
@@ -22,7 +35,7 @@ class Watchdog:
     patience : float
         Seconds of silence after which the source counts as silent.
     limit : float
-        Seconds without any sound after which it counts as lost.
+        Seconds without any sound after which ``look`` counts it as lost.
     """
 
     def __init__(
@@ -30,22 +43,22 @@ class Watchdog:
         name: str,
         on_state: StateCallback,
         patience: float,
-        limit: float,
+        limit: float = float("inf"),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name, self._on_state, self._now = name, on_state, now
         self._patience, self._limit = patience, limit
-        self._state = StreamState.connecting
+        self._state: StreamState | None = None
         self._silence, self._last = Silence(), now()
 
     def add(self, block: Float32, rate: int) -> None:
         """The next block of sound has come."""
         self._last = self._now()
-        if self._silence.add(block, rate) or self._state is StreamState.connecting:
-            self._change(StreamState.live, f"{self._name} is live")
+        if self._silence.add(block, rate) or self._state in (None, StreamState.connecting):
+            self.change(StreamState.live, f"{self._name} is live")
         elif self._silence.seconds >= self._patience:
             seconds = self._silence.seconds
-            self._change(StreamState.silent, f"{self._name}: silence for {seconds:.0f} s")
+            self.change(StreamState.silent, f"{self._name}: silence for {seconds:.0f} s")
 
     def look(self) -> None:
         """Say so where nothing comes any more."""
@@ -55,10 +68,13 @@ class Watchdog:
 
     def lose(self, reason: str) -> None:
         """The source is lost; sound brings it back."""
-        self._state, self._silence = StreamState.lost, Silence()
-        self._on_state(self._state, f"{self._name}: {reason}")
+        self._state = None  # a reason is told each time
+        self.change(StreamState.lost, f"{self._name}: {reason}")
 
-    def _change(self, state: StreamState, message: str) -> None:
+    def change(self, state: StreamState, message: str) -> None:
+        """Take another state, and tell it."""
         if state is not self._state:
             self._state = state
+            if state in (StreamState.connecting, StreamState.lost):
+                self._silence = Silence()
             self._on_state(state, message)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_audio.audio.network import StreamState
-from prism_audio.station.watchdog import Watchdog
+from prism_audio.audio.watchdog import StreamState, Watchdog
 
 
 def test_silence_and_absence_are_told_once_and_so_is_their_end() -> None:
