@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism_audio.geometry.products import Float
+from prism_audio.geometry.products import Float, product
 from prism_audio.geometry.sphere import row_norms
 
 SHARED = 0.9
@@ -31,7 +31,7 @@ def independent_clips(rows: Float, N: int) -> float:
     X = X[norms > 1e-6] / norms[norms > 1e-6, None]
     if not len(X):
         return 1.0
-    same = X @ X.T  # NumPy sees the symmetry and does half the work
+    same = product(X, X.T)
     alike = np.sum(same > np.sqrt(SHARED), axis=1)
     worth = float(np.sum(1 / np.maximum(alike, 1))) + (len(rows) - len(X))
     return N * worth / len(rows)
