@@ -3,7 +3,7 @@
     python benchmarks/scale.py FOLDER [--rows 2000000] [--json FILE]
 
 FOLDER takes the file of rows (2,000,000 x 512 float32 are 4 GB), which stays there for the next run.
-Every calibration runs in a process of its own, whose largest resident memory the system tells: from
+Every calibration runs in a process of its own, whose largest resident memory Linux tells: from
 the file in chunks, for the rate to compare with from 100,000 rows in memory, and from 300,000 rows on a
 Ray cluster of one worker and of two (the figures are then those of the process that leads). Processor
 time is shown beside wall time because it depends less on what else the machine does.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -76,7 +75,9 @@ def calibrate(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
         rows = open_chunks(table) if how == "chunks" else open_ray_chunks(table)
     PRISM(preset).fit(rows, prototypes=T)
     took, cpu = time.perf_counter() - began, time.process_time() - spent
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not what getrusage says, which begins with the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    peak = 1024 * int(status.partition("VmHWM:")[2].split()[0])
     figures = {"rows": N, "seconds": took, "cpu": cpu, "us_per_row": 1e6 * took / N}
     return figures | {"peak_gb": peak / 1e9, "passes": sum(map(len, passes))}
 
