@@ -2,10 +2,10 @@
 
     python benchmarks/many_files.py [--files 5000] [--hours 24]
 
-Makes files of 1 s and a long FLAC and Opus file in a temporary folder. Prints the processor time of the
-encoder alone, of all that is done for the files, of libsndfile alone, and of the stream that PRISM makes
-of it, with the largest memory before and after. Processor time, not wall time, because it does not depend on
-what else the machine does.
+Makes files of 1 s, and a long FLAC and Opus file, in a temporary folder. Prints the processor time of
+the encoder alone, of all that is done for the files, of libsndfile alone, and of the stream that PRISM
+makes of it, with the largest memory before and after. Processor time, not wall time, because it does
+not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def many_files(folder: Path, minute: np.ndarray, count: int) -> None:
     encoder.embed_windows(pair)
     alone = cpu(lambda: encoder_alone(encoder, pair, count))
     whole = cpu(lambda: sum(1 for _ in embed_files(files, encoder)))
-    print(f"{count} files of 1 s: encoder alone {alone:.2f} s, with everything else {whole:.2f} s", flush=True)
+    print(
+        f"{count} files of 1 s: encoder alone {alone:.2f} s, with everything else {whole:.2f} s",
+        flush=True,
+    )
 
 
 def encoder_alone(encoder: Encoder, pair: np.ndarray, count: int) -> None:
@@ -64,8 +67,9 @@ def long_file(file: Path, kind: str, subtype: str, minute: np.ndarray, hours: fl
             target.write(minute)
     before = memory()
     alone, whole = cpu(lambda: libsndfile(file)), cpu(lambda: sum(map(len, stream(file, RATE))))
-    print(f"{hours:g} h of {file.suffix[1:]}: libsndfile alone {alone:.2f} s, as a stream {whole:.2f} s", flush=True)
-    print(f"largest memory {before:.0f} MB before, {memory():.0f} MB after")
+    name = file.suffix[1:]
+    print(f"{hours:g} h of {name}: libsndfile alone {alone:.2f} s, as a stream {whole:.2f} s")
+    print(f"largest memory {before:.0f} MB before, {memory():.0f} MB after", flush=True)
 
 
 def libsndfile(file: Path) -> None:

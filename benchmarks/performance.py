@@ -1,6 +1,6 @@
 """Before and after: calibration, load, start-up, many files and file formats, of two checkouts.
 
-    python benchmarks/performance.py --before FOLDER [--items NAME ...] [--rounds 2]
+    python benchmarks/performance.py --before FOLDER [--items NAME ...] [--rounds 2] [--realtime]
 
 FOLDER is a checkout of the version to compare with (``git worktree add FOLDER COMMIT``); without it only
 this one is measured. Every figure comes from processes of its own, those of the two checkouts in turn,
@@ -161,11 +161,13 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="a checkout of the version to compare with")
     parser.add_argument("--items", nargs="*", default=list(ITEMS), choices=list(ITEMS))
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--realtime", action="store_true", help="see calibration.py")
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
         job, place = options.job
         return print(json.dumps({"embed": embed, "read": read}[job](Path(place))))
+    calibration.realtime = options.realtime
     checkouts = {"after": HERE}
     if options.before:
         checkouts = {"before": options.before.resolve(), **checkouts}

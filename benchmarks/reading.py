@@ -4,8 +4,8 @@
 
 FOLDER takes the files (100,000 x 512 float32 are 205 MB each), which stay there for the next run. The
 first pass includes opening the file and, for Parquet, decoding it. A calibration makes a dozen passes:
-``total`` is all of them, ``ratio`` compares a later pass with one over ``.npy``, and ``calibration`` is a
-whole one by ``default`` with 10 classes. Times are the best of ``--repeat``, with the files in the
+``total`` is all of them, ``ratio`` compares a later pass with one over ``.npy``, and ``calibration`` is
+a whole one by ``default`` with 10 classes. Times are the best of ``--repeat``, with the files in the
 system's cache.
 """
 

@@ -3,24 +3,32 @@
     python benchmarks/scale.py FOLDER [--rows 2000000] [--json FILE]
 
 FOLDER takes the file of rows (2,000,000 x 512 float32 are 4 GB), which stays there for the next run.
-Every calibration runs in a process of its own, whose largest resident memory the system tells: from
-the file in chunks, and for the rate to compare with from 100,000 rows in memory.
+Every calibration runs in a process of its own, whose largest resident memory Linux tells: from
+the file in chunks, for the rate to compare with from 100,000 rows in memory, and from 300,000 rows on a
+Ray cluster of one worker and of two (the figures are then those of the process that leads). Processor
+time is shown beside wall time because it depends less on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 D, C = 512, 10
-MEMORY_ROWS = 100_000
+MEMORY_ROWS, RAY_ROWS = 100_000, 300_000
+WHERE = {
+    "memory": "memory",
+    "chunks": "disk, in chunks",
+    "ray1": "Ray, 1 worker",
+    "ray2": "Ray, 2 workers",
+}
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000)
 
 
@@ -47,21 +55,44 @@ def make_rows(path: Path, N: int) -> None:
 
 
 def calibrate(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
-    """One calibration on the first ``N`` rows, in this process."""
+    """One calibration on the first ``N`` rows, in this process; ``how`` is a key of :data:`WHERE`."""
     from prism_audio import PRISM
     from prism_audio.io.matrices import FlatRows, RowTable, open_matrix
-    from prism_audio.out_of_core.chunks import open_chunks
+    from prism_audio.out_of_core.chunks import Chunks, open_chunks
+    from prism_audio.out_of_core.cluster import start_private
+    from prism_audio.out_of_core.ray_chunks import RayChunks, open_ray_chunks
 
     T = np.load(path.with_suffix(".prototypes.npy"))
     (whole,) = open_matrix(path).parts
     assert isinstance(whole, FlatRows)
     table = RowTable([FlatRows(whole.path, whole.dtype, whole.offset, (N, D))], str(path))
-    E = table.read(0, N) if how == "memory" else None
-    began = time.perf_counter()
-    PRISM(preset).fit(open_chunks(table) if E is None else E, prototypes=T)
-    took = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"rows": N, "seconds": took, "us_per_row": 1e6 * took / N, "peak_gb": peak / 1e9}
+    passes = [count_passes(kind) for kind in (Chunks, RayChunks)]
+    if how.startswith("ray"):
+        start_private(num_cpus=int(how[3:]))
+    rows = table.read(0, N) if how == "memory" else None
+    began, spent = time.perf_counter(), time.process_time()
+    if rows is None:
+        rows = open_chunks(table) if how == "chunks" else open_ray_chunks(table)
+    PRISM(preset).fit(rows, prototypes=T)
+    took, cpu = time.perf_counter() - began, time.process_time() - spent
+    # Not what getrusage says, which begins with the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text()
+    peak = 1024 * int(status.partition("VmHWM:")[2].split()[0])
+    figures = {"rows": N, "seconds": took, "cpu": cpu, "us_per_row": 1e6 * took / N}
+    return figures | {"peak_gb": peak / 1e9, "passes": sum(map(len, passes))}
+
+
+def count_passes(kind: type) -> list[None]:
+    """A list that grows by one with every pass over sources of a kind."""
+    passes: list[None] = []
+    scan = kind.scan
+
+    def counted(self: Any, *given: Any) -> Any:
+        passes.append(None)
+        return scan(self, *given)
+
+    kind.scan = counted
+    return passes
 
 
 def measured(path: Path, N: int, how: str, preset: str) -> dict[str, float]:
@@ -87,17 +118,22 @@ def main() -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         make_rows(path, options.rows)
     sizes = sorted({min(N, options.rows) for N in GROWTH})
-    memory = measured(path, min(MEMORY_ROWS, options.rows), "memory", options.preset)
-    chunked = [measured(path, N, "chunks", options.preset) for N in sizes]
-    again = measured(path, min(MEMORY_ROWS, options.rows), "memory", options.preset)
-    memory = min(memory, again, key=lambda run: run["seconds"])
     print(f"preset {options.preset}, d = {D}, C = {C}\n")
-    print("| rows | where | seconds | us a row | peak memory, GB |\n|---|---|---|---|---|")
-    for where, run in [("memory", memory), *(("disk, in chunks", run) for run in chunked)]:
+    print("| rows | where | seconds | of processor time | us a row | peak memory, GB | passes |")
+    print("|---|---|---|---|---|---|---|")
+
+    def shown(N: int, how: str) -> dict[str, float]:
+        run = measured(path, min(N, options.rows), how, options.preset)
         print(
-            f"| {run['rows']:,} | {where} | {run['seconds']:.2f} | {run['us_per_row']:.1f} "
-            f"| {run['peak_gb']:.2f} |"
+            f"| {run['rows']:,} | {WHERE[how]} | {run['seconds']:.2f} | {run['cpu']:.2f} "
+            f"| {run['us_per_row']:.1f} | {run['peak_gb']:.2f} | {run['passes'] or ''} |",
+            flush=True,
         )
+        return run
+
+    memory = shown(MEMORY_ROWS, "memory")
+    ray = [shown(RAY_ROWS, how) for how in ("ray1", "ray2")]
+    chunked = [shown(N, "chunks") for N in sizes]
     seconds = np.array([run["seconds"] for run in chunked])
     exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
     ratio = chunked[-1]["us_per_row"] / memory["us_per_row"]
@@ -106,7 +142,8 @@ def main() -> None:
         f"a row of the largest takes {ratio:.2f} times as long as one of {MEMORY_ROWS:,} in memory"
     )
     if options.json:
-        figures = {"memory": memory, "chunks": chunked, "exponent": exponent, "ratio": ratio}
+        figures = {"memory": memory, "chunks": chunked, "ray": ray}
+        figures |= {"exponent": exponent, "ratio": ratio}
         options.json.write_text(json.dumps(figures, indent=2))
 
 

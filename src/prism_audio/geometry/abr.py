@@ -77,7 +77,8 @@ def factor_ridge(G: Float64, lam: float) -> Ridge:
     norm = np.abs(A).sum(axis=0).max()
     factor = linalg.cholesky(A, overwrite_a=True, check_finite=False)
     triangle, _ = linalg.lapack.dpotri(factor, overwrite_c=1)
-    inverse = triangle + np.triu(triangle, 1).T
+    inverse = triangle + triangle.T  # the other triangle is zero
+    inverse.flat[:: len(inverse) + 1] /= 2
     return Ridge(G, inverse, lam, float(norm * np.abs(inverse).sum(axis=0).max()))
 
 

@@ -75,7 +75,7 @@ def within(second: Float64, mu_c: Float64, n_c: Float64) -> Float64:
 
     Where classes are points the difference is rounding, and there is no scatter.
     """
-    S_W: Float64 = second - gram(np.sqrt(n_c)[:, None] * mu_c)
+    S_W: Float64 = second - product(mu_c.T * n_c, mu_c)
     return S_W if np.trace(S_W) > NO_SCATTER * n_c.sum() else np.zeros_like(S_W)
 
 
@@ -105,7 +105,10 @@ def noise_subspace(scatter: Scatter, K: int, eps: float, dtype: np.dtype) -> Flo
     M = scatter.S_W.astype(dtype)
     add_product(M, shrunk, product(Qt, M), factor=-1.0)
     add_product(M, product(M, shrunk), Qt, factor=-1.0)
-    values, u = linalg.eigh(M, subset_by_index=(d - k, d - 1), check_finite=False)
+    # By columns and in place, as LAPACK wants it: M is symmetric.
+    values, u = linalg.eigh(
+        M.T, subset_by_index=(d - k, d - 1), overwrite_a=True, check_finite=False
+    )
     point = max(NO_SCATTER, 16 * float(np.finfo(dtype).eps))
     u = u[:, values > max(RANK_TOLERANCE * values[-1], point * scatter.kept)]
     v = u - product(shrunk, product(Qt, u))

@@ -92,7 +92,8 @@ class Rigid(NamedTuple):
         What lies outside the frame varied in no clip, and gets the largest gain.
         """
         Q = self.frame.Q
-        W = product(self.frame.head(*self.scores(np.eye(len(self.mu_n)))), Q.T)
+        head = self.frame.head(*self.scores(np.eye(len(self.mu_n))))
+        W = product(head.astype(Q.dtype), Q.T).astype(np.float64)
         if Q.shape[1] < len(Q):
             W[:-1] += self.s * float(self.white.g.max()) * (np.eye(len(Q)) - product(Q, Q.T))
         return W

@@ -83,7 +83,7 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     W_1[-1] *= u
     if not found or w == 0:
         return Graded(W_1, verdict, rounds, frame)
-    W_a, W_b = (whole_map(made, T, second) for made in found)
+    W_a, W_b = side_by_side(partial(whole_map, T=T, second=second), found)
     W_2 = heard.part * W_b + (1 - heard.part) * W_a
     return Graded((1 - w) * W_1 + w * W_2, verdict, rounds, frame)
 
