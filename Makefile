@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
-# Two test processes; one BLAS thread in each, so that they do not fight over the cores.
+# Three test processes for two cores, because many tests wait (for kills, browsers, clusters); one BLAS
+# thread in each, so that they do not fight over the cores.
 # tests/conftest.py puts the long files first.
-PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all coverage fuzz lint docs dist clean
 
