@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
-# Two test processes; one BLAS thread in each, so that they do not fight over the cores.
+# Three test processes for two cores, because many tests wait (for kills, browsers, clusters); one BLAS
+# thread in each, so that they do not fight over the cores.
 # tests/conftest.py puts the long files first.
-PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all coverage fuzz lint docs dist clean
 
@@ -38,13 +39,16 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the documentation is in build/site/index.html"
 
-# What is released: sdist, wheel, their hashes, and a list of what the wheel needs (CycloneDX).
+# What is released: sdist, wheel, their hashes, and a list of what the wheel needs (CycloneDX), with the
+# version that pyproject.toml takes from the package.
 dist: $(VENV)/.installed-release
 	rm -rf dist build/release
 	$(BIN)/python -m build -q
 	$(PYTHON) -m venv build/release
 	build/release/bin/python -m pip install -q dist/*.whl
-	$(BIN)/cyclonedx-py environment build/release --pyproject pyproject.toml --of JSON -o dist/sbom.cdx.json
+	version=$$(build/release/bin/python -c 'import prism_audio; print(prism_audio.__version__)') && \
+	  sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml > build/release/pyproject.toml
+	$(BIN)/cyclonedx-py environment build/release --pyproject build/release/pyproject.toml --of JSON -o dist/sbom.cdx.json
 	cd dist && sha256sum * > SHA256SUMS
 
 $(BIN)/python:

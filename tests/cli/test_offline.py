@@ -148,6 +148,7 @@ def test_the_bench(guarded: Guarded, tmp_path: Path) -> None:
         'methods = ["zero_shot", "prism"]\nprotocols = ["transductive"]\n[noise]\nsnrs = [0]\n'
     )
     given = ("--data", data, "--backgrounds", places, "--cache", tmp_path / "cache")
+    given += ("--workers", 1, "--quick")
     guarded.run(("bench", experiment, *given, "-o", tmp_path / "out"))
     assert not guarded.refused
 
