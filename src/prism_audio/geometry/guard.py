@@ -171,7 +171,12 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Ve
         ``numbers`` holds ``shift_weight`` (u) and ``weight`` (w), what the map is mixed with.
     """
     numbers: dict[str, Any] = {"clips": N, "independent_clips": clips, "classes": C}
-    numbers |= {"clips_per_class": N / C, "evidence_weight": 0.0, "shift_weight": 0.0, "weight": 0.0}
+    numbers |= {
+        "clips_per_class": N / C,
+        "evidence_weight": 0.0,
+        "shift_weight": 0.0,
+        "weight": 0.0,
+    }
     counted = f"{N} clip{'' if N == 1 else 's'} for {C} classes"
     if clips < 0.9 * N:
         counted += f", worth {clips:.0f} because many are alike"

@@ -23,6 +23,16 @@ from prism_audio.errors import PrismError
 DITHER = 1e-9
 
 
+def load_noisereduce() -> Any:
+    """The package that reduces noise, or an error that says how to install it."""
+    try:
+        return importlib.import_module("noisereduce")
+    except ImportError as error:
+        raise PrismError(
+            "denoise needs the package noisereduce: pip install 'prism-audio[denoise]'"
+        ) from error
+
+
 def denoise(samples: Any, rate: int) -> NDArray[np.float32]:
     """Reduce the noise of a recording by spectral gating: mono float32 of the same length.
 
@@ -33,12 +43,7 @@ def denoise(samples: Any, rate: int) -> NDArray[np.float32]:
     rate : int
         Samples a second.
     """
-    try:
-        reduce_noise = importlib.import_module("noisereduce").reduce_noise
-    except ImportError as error:
-        raise PrismError(
-            "denoise needs the package noisereduce, which is not installed: pip install noisereduce"
-        ) from error
+    reduce_noise = load_noisereduce().reduce_noise
     sound = from_array(samples, rate, rate).astype(np.float64)
     sound += DITHER * np.random.default_rng(0).standard_normal(len(sound))
     return np.asarray(reduce_noise(y=sound, sr=rate), dtype=np.float32)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,7 @@ from prism_audio.bench.trials.ablation import ABLATION, PRINTED, SENSITIVITY
 from prism_audio.bench.trials.runner import Failure
 from prism_audio.bench.trials.spectrum import Energy
 from prism_audio.bench.trials.study import Findings, embed, investigate
+from prism_audio.errors import PrismError
 from tests.helpers.tiny_bench import world
 
 pytest.importorskip("matplotlib")
@@ -35,6 +37,15 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     assert embed(bench, quiet)[1:3] == (wanted, wanted)
     assert embed(bench, quiet)[1:3] == (0, wanted)
     return investigate(bench, quiet, workers=1)
+
+
+def test_a_package_that_is_missing_is_said_before_anything_is_embedded(tmp_path, monkeypatch):
+    bench = world(tmp_path, studies=())
+    treated = replace(bench, experiment=replace(bench.experiment, fronts=("noisereduce",)))
+    monkeypatch.setitem(sys.modules, "noisereduce", None)
+    with pytest.raises(PrismError, match="pip install"):
+        embed(treated, quiet)
+    assert not any(bench.studio.path(c).exists() for c in bench.experiment.conditions())
 
 
 @pytest.fixture(scope="module")

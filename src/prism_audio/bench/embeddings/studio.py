@@ -206,9 +206,11 @@ class Studio:
         """One error for all clips that failed, so that one run shows all of them."""
         names = [self.sounds.files[clip].stem for clip in sorted(failures)]
         listed = "\n".join(f"  {failures[clip]}" for clip in sorted(failures)[:10])
+        told = f"{len(failures)} of {len(self.sounds)} clips cannot be used:\n{listed}\n"
+        if len(failures) == len(self.sounds):
+            return InputError(f"{told}None can: the reason above is not in the clips alone")
         return InputError(
-            f"{len(failures)} of {len(self.sounds)} clips cannot be used:\n{listed}\n"
-            f"Replace them, or leave them out of the experiment: leave_out = {json.dumps(names)}"
+            f"{told}Replace them, or leave them out of the experiment: leave_out = {json.dumps(names)}"
         )
 
     def _features(self, samples: Float32) -> Float32:

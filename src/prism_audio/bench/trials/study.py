@@ -18,6 +18,7 @@ from prism_audio.bench.trials.runner import Failure, Job, JobResult, plan, run
 from prism_audio.bench.trials.spectrum import Energy, references, shift_energy
 from prism_audio.bench.trials.summary import TransductiveSummary
 from prism_audio.methods import METHODS
+from prism_audio.methods.denoise import load_noisereduce
 
 # Takes the name of a stage and its number of steps; returns the function that counts them.
 Steps = Callable[[str, int], Progress]
@@ -80,6 +81,8 @@ def embed(bench: Bench, steps: Steps) -> Work:
     for front in bench.experiment.fronts:
         conditions += bench.experiment.typical(front)
     missing = [c for c in conditions if not bench.studio.path(c).is_file()]
+    if any(condition.front == "noisereduce" for condition in missing):
+        load_noisereduce()  # a missing package is said before hours of embedding, not after
     if missing:
         progress = steps("embedding clips", len(missing) * len(bench.clips))
         for condition in missing:
