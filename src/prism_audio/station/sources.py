@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import select
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from prism_audio.audio.capture import microphone_blocks, pcm_blocks
 from prism_audio.audio.decode import stream
@@ -20,6 +22,8 @@ from prism_audio.station.clock import Clock, LiveClock, recording_clock
 
 # Seconds without a new recording after which a folder counts as lost: recorders write by the hour.
 FOLDER_LIMIT = 2 * 3600.0
+# Seconds between two looks whether a pipe that gives nothing is still wanted.
+LOOK = 0.2
 # Seconds before a microphone is opened again, the first time and at most.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
@@ -120,6 +124,25 @@ class Microphone:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
 
+class StoppablePipe(io.RawIOBase):
+    """A pipe that ends when ``stop`` is set, also while it gives nothing."""
+
+    def __init__(self, file: BinaryIO, stop: Event) -> None:
+        self._file, self._stop = file, stop
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._stop.is_set():
+            if self._is_ready():
+                return self._file.read(size)
+        return b""
+
+    def _is_ready(self) -> bool:
+        try:
+            return bool(select.select([self._file], [], [], LOOK)[0])
+        except (OSError, ValueError):  # no pipe of the system, which answers at once
+            return True
+
+
 @dataclass(frozen=True)
 class RawSamples:
     """Raw samples on standard input or in another pipe."""
@@ -133,10 +156,15 @@ class RawSamples:
 
     def recordings(self, around: Surroundings) -> Iterator[Recording]:
         watchdog = around.watchdog("standard input")
+        pipe = StoppablePipe(self.file, around.stop)
 
         def blocks() -> Iterator[Float32]:
             for block in pcm_blocks(
-                self.file, self.rate, around.rate, form=self.form, channels=self.channels
+                cast(BinaryIO, pipe),
+                self.rate,
+                around.rate,
+                form=self.form,
+                channels=self.channels,
             ):
                 watchdog.add(block, around.rate)
                 yield block
