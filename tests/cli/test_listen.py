@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
