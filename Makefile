@@ -2,10 +2,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
-# Three test processes for two cores, because many tests wait (for kills, browsers, clusters); one BLAS
-# thread in each, so that they do not fight over the cores.
-# tests/conftest.py puts the long files first.
-PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Two test processes, since more browsers at once than cores make tests of the page fail; one BLAS thread
+# in each. tests/conftest.py puts the long files first.
+PYTEST  = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all coverage fuzz lint docs dist clean
 
