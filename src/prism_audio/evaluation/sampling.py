@@ -38,7 +38,7 @@ from prism_audio.io.types import Float64
 Z = float(ndtri((1 + LEVEL) / 2))
 SLOPE, SLOPE_DEVIATION = 1.0, 0.35
 DISPERSION_CLIPS = 30
-# Probabilities are read up to here: who listens is wrong in about one clip of a hundred.
+# Probabilities are read up to here: beyond it a count of clips cannot tell them apart.
 EDGE = 1e-2
 # Beyond these c every m_i is 0 or 1.
 FARTHEST = 25.0
