@@ -113,7 +113,7 @@ class Campaign:
         better, sure = ("better", sure) if sure >= 0.5 else ("worse", 1 - sure)
         if more == 0:
             return f"the adapter is {better} than zero-shot ({100 * sure:.1f} % sure)"
-        text = f"not settled: the adapter is {better} than zero-shot with {100 * sure:.0f} %"
+        text = f"not settled: the adapter is {better} than zero-shot with a chance of {100 * sure:.0f} %"
         return text + (f"; about {counted(more, 'more label')} would settle it" if more else "")
 
     def precisions(self, wanted: float | None = None) -> list[LabelPrecision]:

@@ -26,7 +26,8 @@ const inner = el(
   tracks,
   cursor,
 );
-const scroller = el("div", { class: "scroller" }, inner);
+// Focusable, so that arrow keys scroll what is wider than the window.
+const scroller = el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "Timeline" }, inner);
 const reading = el("div", { class: "reading" });
 const table = el(
   "details",
