@@ -45,13 +45,15 @@ def by_hand(E, T):
         ends.append((made, np.argmax(E @ head[:-1] + head[-1], axis=1)))
     (made_a, y_a), (made_b, y_b) = ends
     y_1, y_0 = (np.argmax((E - by) @ T.T, axis=1) for by in (shift.vector, 0))
-    heard = np.exp(entropy(np.bincount(y_a))) / (C * (1 - np.exp(-clips / C)))
-    h = min(heard, 1.0)
+    most = C * (1 - np.exp(-clips / C))
+    h, h_1 = (min(np.exp(entropy(n)) / most, 1.0) for n in (np.bincount(y_a), shift.shares))
+    P = h * h_1
     pairs = ((y_a, y_b), (y_a, y_1), (y_b, y_1), (y_0, y_1), (y_0, y_b))
     A, D_1a, D_1b, D_01, D_0b = (1 - max(cohen_kappa_score(*pair), 0) for pair in pairs)
     D = 0.1 + np.sqrt(D_1a * D_1b)
     u = shift.weight * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
-    w = shift.weight**2 * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
+    c = P**6 / (P**6 + (1 - P) ** 6)
+    w = shift.weight**2 * c * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -u * shift.vector
     W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))

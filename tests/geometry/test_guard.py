@@ -24,6 +24,8 @@ from prism_audio.geometry.guard import (
 from prism_audio.geometry.shift import Shift
 from tests.helpers.problems import problem, unit
 
+EVEN = np.full(5, 0.2)
+
 
 def test_agreement_is_cohens_kappa():
     rng = np.random.default_rng(0)
@@ -57,12 +59,12 @@ def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
 def test_labels_that_two_kinds_of_rounds_share_count_as_the_correction():
     rng = np.random.default_rng(0)
     before, after = rng.integers(5, size=(2, 400))
-    same = listen(after, after, before, before, 400, 5)
+    same = listen(after, after, before, before, EVEN, 400)
     assert (same.kappa, same.part) == (pytest.approx(1), pytest.approx(1, abs=0.01))
     assert same.change == pytest.approx(1 - agreement(after, before, 5))
-    apart = listen(after, rng.integers(5, size=400), before, before, 400, 5)
+    apart = listen(after, rng.integers(5, size=400), before, before, EVEN, 400)
     assert apart.support < same.support
-    few = listen(after % 2, after % 2, before, before, 400, 5)
+    few = listen(after % 2, after % 2, before, before, EVEN, 400)
     assert few.classes == pytest.approx(2, rel=0.05)
     assert few.part == pytest.approx(0.4, rel=0.05)
 
@@ -73,17 +75,24 @@ def test_a_shift_counts_as_far_as_the_rounds_confirm_its_step():
     half = np.where(np.arange(4000) % 2 == 0, wanted, plain)
     away = np.where(np.arange(4000) % 2 == 0, rng.integers(5, size=4000), plain)
     for shifted, confirmed in ((wanted, 1), (half, 1), (plain, 1), (away, 0)):
-        seen = listen(wanted, wanted if shifted is not away else plain, shifted, plain, 4000, 5)
+        seen = listen(wanted, wanted if shifted is not away else plain, shifted, plain, EVEN, 4000)
         assert seen.confirmed == pytest.approx(confirmed, abs=0.05)
         word = judge(4000, 4000, 5, shift(0.9, 5), seen)
         assert word.numbers["shift_weight"] == pytest.approx(0.9 * seen.confirmed**2)
 
 
+def test_few_classes_that_both_kinds_of_rounds_split_alike_carry_nothing():
+    y = np.arange(400) % 5
+    all_heard, one_heard = (listen(y, y, y, y, pi, 400) for pi in (EVEN, np.eye(5)[0]))
+    assert all_heard.support == pytest.approx(1)
+    assert one_heard.support < 0.05
+
+
 def test_classes_heard_are_counted_by_what_the_clips_could_hold():
     even, few = np.arange(600) % 6, np.arange(600) % 2
-    assert effective_classes(even) == pytest.approx(6)
-    assert effective_classes(few * 5) == pytest.approx(2)
-    assert effective_classes(np.zeros(9, int)) == pytest.approx(1)
+    assert effective_classes(np.bincount(even) / 600) == pytest.approx(6)
+    assert effective_classes(np.bincount(few * 5) / 600) == pytest.approx(2)
+    assert effective_classes(np.array([1.0])) == pytest.approx(1)
     assert coverage(6, 600, 6) == pytest.approx(1)
     assert coverage(2, 600, 6) == pytest.approx(1 / 3)
     rng = np.random.default_rng(0)
@@ -92,7 +101,7 @@ def test_classes_heard_are_counted_by_what_the_clips_could_hold():
 
 
 def heard(kappa, classes=10.0, change=0.3):
-    return Heard(classes, classes / 10, kappa, change, confirmed=1.0)
+    return Heard(classes, classes / 10, 1.0, kappa, change, confirmed=1.0)
 
 
 def shift(weight, C=10):

@@ -75,7 +75,7 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
     plain = product(identity_map(d), T.T.astype(np.float64))
     y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=[*heads, shifted, plain])).rows
-    heard = guard.listen(y_a, y_b, y_1, y_0, clips, C)
+    heard = guard.listen(y_a, y_b, y_1, y_0, shift.shares, clips)
     verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))

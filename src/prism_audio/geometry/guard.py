@@ -2,7 +2,8 @@
 
     W = (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
     u = w_1 t^2,                       t = (D_0b + D_01 - D_1b) / (2 D_01), from 0 to 1
-    w = w_1^2 s N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
+    w = w_1^2 s c N / (N + C + 32),    s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
+                                       c = P^6 / (P^6 + (1 - P)^6),        P = h h_1
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
 spread within classes from some dozens, rotation and class means (with the spread in W_a and W_b) from
@@ -29,6 +30,10 @@ agree on. If few classes were heard, one kind of rounds spreads them over the wh
 does not: A is as large as D. In noise D is large, and A may be so too. The 0.1 lets small corrections
 pass, of which nothing is known, and which can do little harm.
 
+c: *was most of the list heard?* Of very few classes, say three of fifty, both kinds of rounds make many
+small ones, and agree on them. The mixture of the shift, whose means are the text's, does not: h_1 is h
+of its shares pi. P is about the part of all pairs of classes of which both were heard.
+
 N / (N + C + 32): class means of n clips are off by 1 / n of the spread within a class, and the text is
 worth about one clip of every class; the spread itself needs some more. N counts independent clips
 (:mod:`prism_audio.geometry.repeats`).
@@ -46,8 +51,10 @@ from prism_audio.geometry.sphere import Labels
 
 # Clips that the text is worth for the mean of a class, and for the spread that classes share.
 TEXT_WORTH, SPREAD_WORTH = 1.0, 32.0
-# Corrections of this size pass, and how sharply they are told from what the rounds do not agree on.
-SMALL, SHARPNESS = 0.1, 3.0
+# Corrections of this size pass.
+SMALL = 0.1
+# How sharply what speaks for a correction is told from what speaks against it.
+SHARPNESS = 3.0
 # Steps of the shift of this size are confirmed.
 STEP = 0.01
 # Below this a part of the correction is none; from that on more of it would change few labels.
@@ -85,9 +92,8 @@ def agreement(y: Labels, other: Labels, C: int) -> float:
     return max((same - chance) / (1 - chance), 0.0) if chance < 1 else 0.0
 
 
-def effective_classes(y: Labels) -> float:
-    """exp(entropy) of labels (N,): how many equally frequent classes are as varied."""
-    shares = np.bincount(y) / len(y)
+def effective_classes(shares: Float64) -> float:
+    """exp(entropy) of shares of classes: how many equally frequent classes are as varied."""
     shares = shares[shares > 0]
     return float(np.exp(-np.sum(shares * np.log(shares))))
 
@@ -95,6 +101,11 @@ def effective_classes(y: Labels) -> float:
 def coverage(heard: float, clips: float, C: int) -> float:
     """h: ``heard`` classes as a part of those that ``clips`` clips would hold of ``C`` even ones."""
     return min(heard / (C * (1 - float(np.exp(-clips / C)))), 1.0)
+
+
+def outweighs(this: float, that: float) -> float:
+    """this^3 / (this^3 + that^3)."""
+    return float(this**SHARPNESS / (this**SHARPNESS + that**SHARPNESS))
 
 
 class Heard(NamedTuple):
@@ -106,6 +117,8 @@ class Heard(NamedTuple):
         How many classes those that go by what was heard have heard.
     part : float
         h, the part of the list that these are.
+    pairs : float
+        P, about the part of all pairs of classes of which both were heard.
     kappa : float
         Agreement of the two, 1 - A.
     change : float
@@ -116,32 +129,41 @@ class Heard(NamedTuple):
 
     classes: float
     part: float
+    pairs: float
     kappa: float
     change: float
     confirmed: float
 
     @property
     def support(self) -> float:
-        """s: how far the rounds bear each other out."""
-        wanted, apart = (self.change + SMALL) ** SHARPNESS, (1 - self.kappa) ** SHARPNESS
-        return float(wanted / (wanted + apart))
+        """s c: how far the rounds agree, and most of the list was heard."""
+        agreed = outweighs(self.change + SMALL, 1 - self.kappa)
+        return agreed * outweighs(self.pairs**2, (1 - self.pairs) ** 2)
 
 
-NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def listen(y_a: Labels, y_b: Labels, y_1: Labels, y_0: Labels, clips: float, C: int) -> Heard:
-    """What labels (N,) by W_a, W_b, the shift alone and zero-shot say of ``clips`` independent clips."""
+def listen(
+    y_a: Labels, y_b: Labels, y_1: Labels, y_0: Labels, shares: Float64, clips: float
+) -> Heard:
+    """What labels (N,) by W_a, W_b, the shift alone and zero-shot say of ``clips`` independent clips.
+
+    ``shares`` (C,) are pi of the mixture of the shift.
+    """
+    C = len(shares)
 
     def apart(y: Labels, other: Labels) -> float:
         return 1 - agreement(y, other, C)
 
-    classes = effective_classes(y_a)
+    classes = effective_classes(np.bincount(y_a) / len(y_a))
+    part = coverage(classes, clips, C)
     D_01, D_0b, D_1b = apart(y_0, y_1), apart(y_0, y_b), apart(y_1, y_b)
     confirmed = (D_0b + D_01 - D_1b + 2 * STEP) / (2 * D_01 + 2 * STEP)
     return Heard(
         classes,
-        coverage(classes, clips, C),
+        part,
+        part * coverage(effective_classes(shares), clips, C),
         agreement(y_a, y_b, C),
         float(np.sqrt(apart(y_a, y_1) * D_1b)),
         min(max(confirmed, 0.0), 1.0),
@@ -187,6 +209,7 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Ve
     numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
     numbers |= {"effective_classes": heard.classes, "coverage": heard.part}
     numbers |= {"agreement": heard.kappa, "change": heard.change, "support": heard.support}
+    numbers |= {"pairs_heard": heard.pairs}
     numbers |= {"shift_confirmed": heard.confirmed}
     if shift.weight < NEGLIGIBLE:
         reason = "nothing in them says that they are of several classes"
