@@ -70,11 +70,10 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     if shift is None:
         return Graded(W_1, guard.judge(N, clips, C, None, guard.NOTHING_HEARD), [])
     W_1[-1] = -shift.vector
-    shifted = product(W_1, T.T.astype(np.float64))
     prior = params.prior(C, clips)
     found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
-    plain = product(identity_map(d), T.T.astype(np.float64))
-    y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=[*heads, shifted, plain])).rows
+    biases = [product(W_1[-1:], T.T.astype(np.float64)), np.zeros((1, C))]
+    y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=heads, T=T, biases=biases)).rows
     heard = guard.listen(y_a, y_b, y_1, y_0, shift.shares, clips)
     verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
@@ -139,5 +138,8 @@ def with_head(W: Float64, head: Float64, text: Float64) -> Float64:
     return np.asarray(W + product(missing / values[known], product(vectors[:, known].T, text)))
 
 
-def _labels(E: Float, *, heads: list[Float64]) -> ScanResult:
-    return ScanResult(tuple(assign_folded(E, head) for head in heads))
+def _labels(E: Float, *, heads: list[Float64], T: Float, biases: list[Float64]) -> ScanResult:
+    """Labels by the heads, and by zero-shot scores plus each of the biases (1, C)."""
+    scores = product(E, T.T)
+    plain = [(scores + bias.astype(E.dtype)).argmax(axis=1) for bias in biases]
+    return ScanResult((*(assign_folded(E, head) for head in heads), *plain))

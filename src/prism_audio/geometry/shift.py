@@ -101,7 +101,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     B = text - text.mean(axis=0)
     _, size, Vt = np.linalg.svd(B, full_matrices=False)
     V = Vt[size > RANK_TOLERANCE * max(size[0], RANK_TOLERANCE)].T
-    t, z = product(B, V), product(rows.astype(np.float64), V)
+    t, z = product(B, V), product(rows, V).astype(np.float64)
     N, q = z.shape
     total = float(((z - z.mean(axis=0)) ** 2).sum()) / N
     if q == 0 or clips < FEWEST or total <= 1e-12:
