@@ -63,12 +63,12 @@ def main() -> None:
 
 
 def wanted(part: str, name: str, seed: int) -> bool:
-    """Whether a part draws from a condition: the long ones from some, rivals in three draws."""
+    """Whether a part draws from a condition: the long ones from some, rivals and biases in three draws."""
     if part == "transductive":
         return seed == 0 and space(name) == "concepts"
     if part == "whole":
         return seed < 3 and (space(name) != "concepts" or some(name))
-    return some(name) and (part == "floor" or seed < 3)
+    return some(name) and (part != "bias" or seed < 3)
 
 
 def run(tasks: list[Task], sounds: Sounds, log: Path, processes: int) -> list[Record]:

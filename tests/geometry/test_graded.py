@@ -53,7 +53,7 @@ def by_hand(E, T):
     D = 0.1 + np.sqrt(D_1a * D_1b)
     u = shift.weight * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
     c = P**6 / (P**6 + (1 - P) ** 6)
-    w = shift.weight**2 * c * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
+    w = shift.weight * c * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -u * shift.vector
     W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))

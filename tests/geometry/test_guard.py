@@ -45,7 +45,7 @@ def test_more_clips_evidence_and_support_never_count_for_less():
         assert (np.diff([carried(200, 10, *row) for row in parts]) > 0).all()
     assert carried(42, 10, 1.0, 1.0) == pytest.approx(0.5)
     assert carried(1e9, 10, 1.0, 0.25) == pytest.approx(0.25)
-    assert carried(1e9, 10, 0.5, 1.0) == pytest.approx(0.25)
+    assert carried(1e9, 10, 0.5, 1.0) == pytest.approx(0.5)
 
 
 def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
@@ -182,7 +182,7 @@ def losses(N, kept, noise, blur=0.0, **without):
 )
 def test_a_batch_that_misleads_does_no_harm(N, kept, noise, blur):
     guarded, bare = losses(N, kept, noise, blur, guard=False, prior_clips=0.0)
-    assert guarded < 0.01
+    assert guarded < 0.02
     assert bare > 0.05, "without guard and prior this batch destroys the classifier"
 
 

@@ -44,12 +44,15 @@ def transcription(E, T, clips):
     one = -N * q / 2 * (np.log(2 * np.pi * spread) + 1)
     L = (logsumexp(logits, axis=1).sum() - one) * clips / N
     L -= np.sum((d - b * d_0) ** 2) / (2 * v)
-    if q > 1:  # noise with one long direction may be the better one, in either model
-        for sign, x in ((-1, z), (1, z - b * r @ t)):
-            values = linalg.eigvalsh(np.cov(x.T, bias=True))
-            shaped = [values.mean()] * q, [values[-1]] + [values[:-1].mean()] * (q - 1)
-            round_, long = (-clips / 2 * np.sum(np.log(s)) for s in shaped)
-            L += sign * max(long - round_ - q / 2 * np.log(clips), 0)
+    # Noise with up to six long directions may be the better one, in either model.
+    for sign, x in ((-1, z), (1, z - b * r @ t)):
+        values = np.sort(linalg.eigvalsh(np.atleast_2d(np.cov(x.T, bias=True))))[::-1]
+        criteria = []
+        for k in range(min(6, q - 1) + 1):
+            shape = [*values[:k], *[values[k:].mean()] * (q - k)]
+            parameters = sum(q - j for j in range(k))
+            criteria.append(-clips / 2 * np.sum(np.log(shape)) - parameters / 2 * np.log(clips))
+        L += sign * (max(criteria) - criteria[0])
     ordinary = q * (0.08 * b) ** 2 * np.mean(2 * half)
     part = max(1 - ordinary / np.sum((d - b * d_0) ** 2), 0)
     return part * V @ (d - b * d_0), pi, L, r
@@ -66,7 +69,8 @@ def test_it_is_the_mixture_that_it_says_it_is(shape, worth):
     assert got.evidence == pytest.approx(L, rel=1e-6)
     np.testing.assert_allclose(softmax(E @ got.head[:-1] + got.head[-1], axis=1), r, atol=1e-6)
     assert got.cost == pytest.approx(len(T) / 2 * np.log(worth * len(E)))
-    assert got.weight == pytest.approx(max(1 - got.cost / L, 0) if L > 0 else 0)
+    spare = max(L / got.cost - 1, 0)
+    assert got.weight == pytest.approx(spare**2 / (1 + spare**2))
 
 
 def clouds(N, shares, seed=0, d=32, C=6, push=0.0, blur=0.08):

@@ -2,7 +2,7 @@
 
     W = (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
     u = w_1 t^2,                       t = (D_0b + D_01 - D_1b) / (2 D_01), from 0 to 1
-    w = w_1^2 s c N / (N + C + 32),    s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
+    w = w_1 s c N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
                                        c = P^6 / (P^6 + (1 - P)^6),        P = h h_1
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
@@ -10,8 +10,8 @@ spread within classes from some dozens, rotation and class means (with the sprea
 hundreds.
 
 w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
-fits any shift; the shift counts as far as several classes explain the clips better than one cloud, and
-the rest, which builds on it, once more.
+fits any shift; the shift, and the rest, which builds on it, count as far as several classes explain the
+clips better than one cloud.
 
 h: *how much of the list was heard?* W_b comes from rounds that hold every class equally often, W_a from
 rounds that start from what the mixture of the shift has heard and go by its shares. Where all classes
@@ -172,7 +172,7 @@ def listen(
 
 def carried(clips: float, C: int, weight: float, support: float) -> float:
     """w: how much of the whole correction ``clips`` independent clips of ``C`` classes carry."""
-    return weight**2 * support * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
+    return weight * support * clips / (clips + TEXT_WORTH * C + SPREAD_WORTH)
 
 
 def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Verdict:
