@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def wanted(part: str, name: str, seed: int) -> bool:
-    """Whether a part draws from a condition: the long ones from some, rivals and biases in three draws."""
+    """Whether a part draws from a condition: the long ones from some, rivals and biases in three."""
     if part == "transductive":
         return seed == 0 and space(name) == "concepts"
     if part == "whole":
