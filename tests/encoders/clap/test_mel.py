@@ -123,6 +123,49 @@ def test_golden_values():
         assert picture[at] == pytest.approx(value, abs=5e-3)
 
 
+# What the extractor of transformers.js 4.3.1 (ClapFeatureExtractor with rand_trunc and repeatpad, run by
+# Node) gives for `noise_and_sweep`: the mean of a picture, and some of its values.
+BY_TRANSFORMERS_JS = {
+    480_000: (
+        -20.882956305084477,
+        {
+            0: 16.838397979736328,
+            65: 20.65232276916504,
+            1002: -21.399560928344727,
+            10000: -20.877918243408203,
+            30000: -16.621814727783203,
+            45000: -10.682634353637695,
+            64062: -21.43146324157715,
+        },
+    ),
+    177_600: (
+        -40.76012062511937,
+        {1: 18.28369140625, 30000: -21.78359031677246, 45000: -22.64295196533203, 60000: -100.0},
+    ),
+}
+
+
+def noise_and_sweep(samples: int) -> np.ndarray:
+    """The generator of Park and Miller, louder and softer, over a sweep from 100 Hz."""
+    state, drawn = 1, np.empty(samples)
+    for i in range(samples):
+        state = state * 16807 % 2147483647
+        drawn[i] = state
+    i = np.arange(samples)
+    noise = 0.1 * (drawn / 2**30 - 1) * np.cos(i / 9000)
+    return (noise + 0.5 * np.sin(2 * np.pi * (100 + i / 100) * i / RATE)).astype(np.float32)
+
+
+@pytest.mark.parametrize("samples", BY_TRANSFORMERS_JS)
+def test_pictures_are_those_of_transformers_js(samples):
+    mean, values = BY_TRANSFORMERS_JS[samples]
+    front = front_end(extractor("rand_trunc"))
+    picture = front.picture(front.fill(noise_and_sweep(samples))).ravel()
+    assert picture.mean() == pytest.approx(mean, abs=1e-4)
+    for at, value in values.items():
+        assert picture[at] == pytest.approx(value, abs=1e-4)
+
+
 def test_a_tone_is_as_loud_as_another_implementation_says():
     # The tests of textclap (Rust, MIT): a tone of 1 kHz and amplitude 1, from 29.29 to -100 dB.
     tone = np.sin(2 * np.pi * 1000 * np.arange(10 * RATE) / RATE).astype(np.float32)
