@@ -36,32 +36,21 @@ def log_state(state: StreamState, message: str) -> None:
 
 @dataclass
 class NetworkStream:
-    """A network stream, and how long to wait for it.
+    """A network stream, and how long to wait for it."""
 
-    Parameters
-    ----------
-    url : str
-        ``rtsp://``, ``rtsps://``, ``http://`` or ``https://``, with a user and password if needed.
-    timeout : float
-        Seconds without a connection or without sound after which it counts as lost.
-    silence : float
-        Seconds of silence after which it counts as silent.
-    first_pause, longest_pause : float
-        Seconds before it is tried again: the first time, and at most. Each failure doubles the
-        pause; sound resets it.
-    on_state : callable
-        Called with the new state and a message for people, whenever the state changes; by default
-        it is logged. Passwords are left out of messages.
-    stop : Event, optional
-        Ends the stream when it is set, at the latest after ``timeout``.
-    """
-
+    # ``rtsp://``, ``rtsps://``, ``http://`` or ``https://``, with a user and password if needed.
     url: str
+    # Seconds without a connection or without sound after which it counts as lost.
     timeout: float = 10.0
-    silence: float = 60.0
+    silence: float = 60.0  # seconds of silence after which it counts as silent
+    # Seconds before it is tried again: the first time, and at most. Each failure doubles the pause;
+    # sound resets it.
     first_pause: float = 1.0
     longest_pause: float = 60.0
+    # Called with the new state and a message for people, whenever the state changes; by default it
+    # is logged. Passwords are left out of messages.
     on_state: StateCallback = log_state
+    # Ends the stream when it is set, at the latest after ``timeout``.
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:

@@ -18,21 +18,14 @@ from prism_audio.io.types import Float32
 
 
 class Window(NamedTuple):
-    """A stretch of sound for an encoder.
+    """A stretch of sound for an encoder."""
 
-    Attributes
-    ----------
-    start, end : float
-        Where it lies in the recording, in seconds; ``end`` is where its real sound ends.
-    samples : (n,) float32
-        n is the same for all windows; after the end of the recording they are zero.
-    weight : float
-        Seconds of real sound in it, ``end - start``: its weight when windows are pooled.
-    """
-
+    # Where it lies in the recording, in seconds; ``end`` is where its real sound ends.
     start: float
     end: float
+    # (n,): n is the same for all windows; after the end of the recording they are zero.
     samples: Float32
+    # Seconds of real sound in it, ``end - start``: its weight when windows are pooled.
     weight: float
 
 

@@ -86,21 +86,11 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """Recordings with the class that their folder names.
+    """Recordings with the class that their folder names."""
 
-    Attributes
-    ----------
-    files : list of Path
-        The recordings, sorted.
-    classes : list of str
-        The names of the classes, sorted.
-    labels : list of int
-        For every recording the index of its class in ``classes``.
-    """
-
-    files: list[Path]
-    classes: list[str]
-    labels: list[int]
+    files: list[Path]  # the recordings, sorted
+    classes: list[str]  # the names of the classes, sorted
+    labels: list[int]  # for every recording the index of its class in ``classes``
 
 
 def class_folders(folder: str | Path) -> ClassFolders:

@@ -16,32 +16,16 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Published:
-    """A labelled dataset as its authors publish it.
+    """A labelled dataset as its authors publish it."""
 
-    Attributes
-    ----------
-    name : str
-        ``esc50``, ``us8k``, ``tau2019`` or ``folder``.
-    files : list of Path
-        The clips, in the order of the dataset's own table.
-    classes : list of str
-        Names of the classes, in the order of their numbers.
-    labels : list of int
-        The class of every clip.
-    folds : list of int
-        The fold of every clip, from 1 on.
-    groups : list of str
-        What else divides the clips, for example the recording device; empty if nothing does.
-    sources : list of str
-        The recording that each clip was cut from; clips of one source are alike. Empty if unknown.
-    """
-
-    name: str
-    files: list[Path]
-    classes: list[str]
-    labels: list[int]
-    folds: list[int]
+    name: str  # ``esc50``, ``us8k``, ``tau2019`` or ``folder``
+    files: list[Path]  # the clips, in the order of the dataset's own table
+    classes: list[str]  # names of the classes, in the order of their numbers
+    labels: list[int]  # the class of every clip
+    folds: list[int]  # the fold of every clip, from 1 on
+    # What else divides the clips, for example the recording device; empty if nothing does.
     groups: list[str] = field(default_factory=list)
+    # The recording that each clip was cut from; clips of one source are alike. Empty if unknown.
     sources: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:

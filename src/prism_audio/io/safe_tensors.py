@@ -48,24 +48,12 @@ class TensorSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorHeader:
-    """The header of a file after all checks.
+    """The header of a file after all checks."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    metadata : dict of str to str
-        What the writer noted.
-    tensors : dict of str to TensorSpec
-        Type, shape and place of every tensor.
-    begin : int
-        Where the numbers begin.
-    """
-
-    path: Path
-    metadata: dict[str, str]
-    tensors: dict[str, TensorSpec]
-    begin: int
+    path: Path  # the file
+    metadata: dict[str, str]  # what the writer noted
+    tensors: dict[str, TensorSpec]  # type, shape and place of every tensor
+    begin: int  # where the numbers begin
     _document: dict[str, Any]
 
     def is_intact(self) -> bool | None:

@@ -21,29 +21,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ClassEvidence:
-    """What a calibration saw of each class, in the order of the labels; empty where it is not known.
+    """What a calibration saw of each class, in the order of the labels; empty where it is not known."""
 
-    Attributes
-    ----------
-    clips_before, clips_after : tuple of int
-        Clips that zero-shot gave the class, and that the adapter gives it.
-    confidence_before, confidence_after : tuple of (float or None)
-        Mean cosine of these; None where there is no clip.
-    removed : tuple of (float or None)
-        Fraction of the spread of the class that the deflation takes away.
-    rank : tuple of int
-        Directions that the class takes up.
-    rank_rule, trapped : tuple of bool
-        Whether rank + K > d, and whether the class is a victim of the Polyphonic Trap
-        (:mod:`prism_audio.geometry.overlap`).
-    """
-
+    # Clips that zero-shot gave the class, and that the adapter gives it.
     clips_before: tuple[int, ...] = ()
     clips_after: tuple[int, ...] = ()
+    # Mean cosine of these; None where there is no clip.
     confidence_before: tuple[float | None, ...] = ()
     confidence_after: tuple[float | None, ...] = ()
+    # Fraction of the spread of the class that the deflation takes away.
     removed: tuple[float | None, ...] = ()
-    rank: tuple[int, ...] = ()
+    rank: tuple[int, ...] = ()  # directions that the class takes up
+    # Whether rank + K > d, and whether the class is a victim of the Polyphonic Trap
+    # (:mod:`prism_audio.geometry.overlap`).
     rank_rule: tuple[bool, ...] = ()
     trapped: tuple[bool, ...] = ()
     extra: Json = field(default_factory=dict)
@@ -60,20 +50,11 @@ class ClassEvidence:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How the embeddings of a calibration lay, by which drift is noticed.
+    """How the embeddings of a calibration lay, by which drift is noticed."""
 
-    Attributes
-    ----------
-    spread : float
-        Root mean square distance of a row from the centre of its class.
-    classes : tuple of int
-        The classes that have a centre of their own.
-    centres : (1 + classes, d) array of float16
-        The mean of all rows and these centres; a tensor of its own in an adapter's file.
-    """
-
-    spread: float
-    classes: tuple[int, ...]
+    spread: float  # root mean square distance of a row from the centre of its class
+    classes: tuple[int, ...]  # the classes that have a centre of their own
+    # (1 + classes, d): the mean of all rows, and these centres; a tensor of its own in a file.
     centres: Float16 = field(compare=False, repr=False)
     extra: Json = field(default_factory=dict)
 

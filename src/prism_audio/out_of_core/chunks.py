@@ -42,24 +42,12 @@ class ChunkCheck(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Rows of a table as a :class:`~prism_audio.geometry.source.RowSource`; see :func:`open_chunks`.
+    """Rows of a table as a :class:`~prism_audio.geometry.source.RowSource`; see :func:`open_chunks`."""
 
-    Attributes
-    ----------
-    table : RowTable
-        The rows on disk.
-    spans : tuple of ChunkSpan
-        The chunks, which cover the table.
-    heard : (M,) array of bool
-        Rows with a direction. The others (silence) are left out of every pass.
-    dtype : dtype
-        The float type in which rows are shown.
-    """
-
-    table: RowTable
-    spans: tuple[ChunkSpan, ...]
-    heard: Mask
-    dtype: np.dtype[Any]
+    table: RowTable  # the rows on disk
+    spans: tuple[ChunkSpan, ...]  # the chunks, which cover the table
+    heard: Mask  # (M,): rows with a direction. The others (silence) are left out of every pass.
+    dtype: np.dtype[Any]  # the float type in which rows are shown
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -44,28 +44,15 @@ class DamagedShard(StoreError):
 
 
 class Entry(NamedTuple):
-    """The record of one file in a shard.
+    """The record of one file in a shard."""
 
-    Attributes
-    ----------
-    path : str
-        Relative to the folder that was embedded, with forward slashes.
-    size, mtime_ns : int
-        Of the file as it was embedded.
-    sha256 : str
-        Of its content; empty where it could not be embedded.
-    rows : int
-        How many rows of the shard belong to it; they follow those of the entry before.
-    reason : str
-        Why it could not be embedded; empty where it was.
-    """
-
-    path: str
+    path: str  # relative to the folder that was embedded, with forward slashes
+    # Of the file as it was embedded.
     size: int
     mtime_ns: int
-    sha256: str = ""
-    rows: int = 0
-    reason: str = ""
+    sha256: str = ""  # of its content; empty where it could not be embedded
+    rows: int = 0  # how many rows of the shard belong to it; they follow those of the entry before
+    reason: str = ""  # why it could not be embedded; empty where it was
 
 
 _ENTRY_TYPES = (str, int, int, str, int, str)

@@ -41,32 +41,18 @@ _TYPES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """What a row of a store is; all rows of one store share it.
+    """What a row of a store is; all rows of one store share it."""
 
-    Attributes
-    ----------
-    encoder, fingerprint : str
-        The encoder's name, and the hash of all that changes its embeddings.
-    dim : int
-        Width of a row.
-    rate : int
-        Sampling rate in Hz of the sound that the encoder takes.
-    window, hop : float
-        Its windows in seconds.
-    row : str
-        What a row stands for: ``clip`` or ``window``.
-    schema : int
-        Version of the file format.
-    """
-
-    encoder: str = field(compare=False)  # the fingerprint decides; a model may have two names
+    # Name, and hash of all that changes embeddings. A model may have two names, so the hash decides.
+    encoder: str = field(compare=False)
     fingerprint: str
-    dim: int
-    rate: int
+    dim: int  # width of a row
+    rate: int  # sampling rate in Hz of the sound that the encoder takes
+    # Its windows in seconds.
     window: float
     hop: float
-    row: str
-    schema: int = SCHEMA
+    row: str  # what a row stands for: ``clip`` or ``window``
+    schema: int = SCHEMA  # version of the file format
 
     @classmethod
     def of(cls, encoder: Encoder, row: str) -> StoreSettings:

@@ -52,28 +52,17 @@ class Embedding(Protocol):
 
 @dataclass
 class Report:
-    """The outcome of a run: counts of files, seconds of sound, and the failures.
+    """The outcome of a run: counts of files, seconds of sound, and the failures."""
 
-    Attributes
-    ----------
-    found, skipped, embedded : int
-        Files in the folder; those already done; those embedded now.
-    kept : int
-        Files in the store that the folder no longer has; their rows stay.
-    seconds : float
-        Sound embedded now.
-    failures : list of Failure
-        Files that could not be embedded, this time or again.
-    damaged : list of str
-        Shards that were damaged and are replaced now, in words.
-    """
-
+    # Files in the folder; those already done; those embedded now.
     found: int = 0
     skipped: int = 0
     embedded: int = 0
-    kept: int = 0
-    seconds: float = 0.0
+    kept: int = 0  # files in the store that the folder no longer has; their rows stay
+    seconds: float = 0.0  # sound embedded now
+    # Files that could not be embedded, this time or again.
     failures: list[Failure] = field(default_factory=list)
+    # Shards that were damaged and are replaced now, in words.
     damaged: list[str] = field(default_factory=list)
 
 

@@ -56,25 +56,14 @@ def open_parquet(file: Path) -> FileContents:
 
 @dataclass(eq=False)
 class ParquetRows:
-    """Rows from a column of lists, or from several columns of single floats.
+    """Rows from a column of lists, or from several columns of single floats."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    columns : tuple of str
-        The column of lists, or the columns of floats.
-    dtype, shape
-        As in every :class:`~prism_audio.io.matrices.rows.RowReader`.
-    starts : list of int
-        The first row of every row group.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
+    path: Path  # the file
+    columns: tuple[str, ...]  # the column of lists, or the columns of floats
+    # As in every :class:`~prism_audio.io.matrices.rows.RowReader`.
     dtype: np.dtype[Any]
     shape: tuple[int, int]
-    starts: list[int]
+    starts: list[int]  # the first row of every row group
     # The position: a decoded batch, the number of its first row, and the batches that follow it.
     _batch: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     _first: int = field(default=0, repr=False)
