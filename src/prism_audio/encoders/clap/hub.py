@@ -29,21 +29,11 @@ _LIST = "files.json"
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of a repository at one commit.
+    """A file of a repository at one commit."""
 
-    Attributes
-    ----------
-    path : str
-        Its place in the repository.
-    size : int
-        Bytes.
-    digest : str
-        SHA-256 of the content; or Git's own SHA-1 of a small file, as the hub lists it.
-    """
-
-    path: str
-    size: int
-    digest: str
+    path: str  # its place in the repository
+    size: int  # bytes
+    digest: str  # SHA-256 of the content; or Git's own SHA-1 of a small file, as the hub lists it
 
     def fault(self, place: Path) -> str | None:
         """What is wrong with the file at ``place``; None if it is this one."""
@@ -51,13 +41,7 @@ class HubFile:
 
 
 def hub_folder(repo: str, commit: str, files: Sequence[HubFile]) -> Path:
-    """The folder in the cache that holds ``files`` of a repository, each checked.
-
-    Raises
-    ------
-    AssetError
-        When one is neither here nor can be fetched; with what to do.
-    """
+    """The folder in the cache that holds ``files`` of a repository, each checked or fetched."""
     folder = _place(repo) / commit
     for file in files:
         target = folder / file.path

@@ -36,17 +36,10 @@ _WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class TowerSession:
-    """A network from one main input to one row an item.
+    """A network from one ``main`` input to one row an item, its ``output``.
 
-    Parameters
-    ----------
-    path : Path
-        The ONNX file.
-    main, output : str
-        Names of the main input and of the output, as all exports of CLAP have them.
-    lasting : bool
-        For many runs: weights are copied into the order that multiplies fastest. Otherwise they are
-        used where they lie in the file, and the memory of a run is given back after it.
+    With ``lasting``, for many runs, weights are copied into the order that multiplies fastest;
+    otherwise they are used where they lie in the file, and the memory of a run is given back after it.
 
     Attributes
     ----------

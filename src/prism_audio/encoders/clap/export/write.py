@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prism_audio.encoders.clap.export.drift import Drift, Probe, measure_drift
 from prism_audio.encoders.clap.export.graph import Array
@@ -31,32 +31,12 @@ def export_clap(
     probe: Probe,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Drift]:
-    """Write ``encoder`` as a folder that needs no PyTorch, whole or not at all.
+    """Write ``encoder`` as a new folder that needs no PyTorch; returns the drift of each precision.
 
     ``config.json``, ``preprocessor_config.json``, ``tokenizer.json``, the two towers in
     ``onnx/`` in float32 and in eight bits, and ``drift.json``, which says how far they are from
-    PyTorch.
-
-    Parameters
-    ----------
-    encoder : ClapEncoder
-        A loaded model.
-    folder : path
-        A new folder, or an empty one.
-    probe : Probe
-        Sounds and texts to compare on.
-    report : callable, optional
-        Told in a line what is being done.
-
-    Returns
-    -------
-    dict
-        The drift of each precision.
-
-    Raises
-    ------
-    AssetError
-        When the float32 files do not agree with PyTorch to 1e-4 in cosine; nothing is kept then.
+    PyTorch on the sounds and texts of ``probe``. Nothing is kept where the float32 files do not agree
+    with PyTorch to 1e-4 in cosine.
     """
     _require_onnx()
     drifts: dict[str, Drift] = {}
@@ -143,6 +123,3 @@ def file_sizes(folder: Path) -> dict[str, int]:
         precision: sum(path.stat().st_size for path in tower_files(folder, precision))
         for precision in PRECISIONS
     }
-
-
-__all__: list[Any] = ["export_clap", "file_sizes"]
