@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -61,7 +62,6 @@ def command(
     from prism_audio.bench.report.write import write_report
     from prism_audio.bench.trials.ablation import check_specs
     from prism_audio.bench.trials.study import embed, investigate
-    from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
     from prism_audio.encoders.registry import load_encoder
 
     settings = read_experiment(experiment)
