@@ -18,7 +18,8 @@ import numpy as np
 
 from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.audio.watchdog import StateCallback, StreamState, Watchdog
-from prism_audio.errors import AudioError, InputError, PrismError
+from prism_audio.errors import AudioError, InputError
+from prism_audio.io.runtime import import_extra
 from prism_audio.io.types import Float32
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,9 @@ class NetworkStream:
         After a lost connection the blocks go on with what is sent then: the sound between is missing.
         """
         to_rate = check_rate(to_rate, "The sampling rate wanted")
-        av = _import_av()
+        av = import_extra(
+            "av", "network streams need the package av: pip install 'prism-audio[av]'"
+        )
         watchdog = Watchdog(self.name, self.on_state, self.silence)
         pause = self.first_pause
         while not self.stop.is_set():
@@ -134,13 +137,3 @@ class NetworkStream:
                     yield np.asarray(part.to_ndarray().T, dtype=np.float32)
             if time.monotonic() > deadline:
                 raise ValueError(f"no sound could be decoded for {self.timeout:g} s")
-
-
-def _import_av() -> Any:
-    try:
-        import av
-    except ImportError:
-        raise PrismError(
-            "network streams need the package av: pip install 'prism-audio[av]'"
-        ) from None
-    return av

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
 from prism_audio.io.matrices.rows import LABELS, FileContents
+from prism_audio.io.runtime import import_extra
 
 BATCH_ROWS = 4096
 # Column chunks are read in pieces of this size; read at once, one may be as large as the file.
@@ -132,11 +133,10 @@ def _texts(opened: Any, name: str | None) -> Sequence[str]:
 
 def _pyarrow(file: Path) -> tuple[Any, Any]:
     """pyarrow's modules ``parquet`` and ``types``, or an error that says how ``file`` can be read."""
-    try:
-        from pyarrow import parquet, types
-    except ImportError:
-        raise InputError(
-            f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
-            "or save the array as .npy"
-        ) from None
+    remedy = (
+        f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
+        "or save the array as .npy"
+    )
+    modules = ("pyarrow.parquet", "pyarrow.types")
+    parquet, types = (import_extra(module, remedy, InputError) for module in modules)
     return parquet, types

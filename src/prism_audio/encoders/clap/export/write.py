@@ -13,9 +13,9 @@ from prism_audio.encoders.clap.export.graph import Array
 from prism_audio.encoders.clap.export.htsat import audio_graph
 from prism_audio.encoders.clap.export.roberta import text_graph
 from prism_audio.encoders.clap.onnx_encoder import PRECISIONS, OnnxClapEncoder, tower_files
-from prism_audio.errors import AssetError, PrismError
+from prism_audio.errors import AssetError
 from prism_audio.io.atomic import atomic_folder
-from prism_audio.io.runtime import import_onnxruntime
+from prism_audio.io.runtime import import_extra, import_onnxruntime
 
 if TYPE_CHECKING:
     from prism_audio.encoders.clap.encoder import ClapEncoder
@@ -38,7 +38,9 @@ def export_clap(
     PyTorch on the sounds and texts of ``probe``. Nothing is kept where the float32 files do not agree
     with PyTorch to 1e-4 in cosine.
     """
-    _require_onnx()
+    import_extra(
+        "onnx", "writing ONNX files needs the package onnx: pip install 'prism-audio[clap,onnx]'"
+    )
     drifts: dict[str, Drift] = {}
     with atomic_folder(folder) as made:
         report("writing the towers in float32")
@@ -106,15 +108,6 @@ def _quantise(full: Path, small: Path) -> None:
         )
     finally:
         log.setLevel(before)
-
-
-def _require_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise PrismError(
-            "writing ONNX files needs the package onnx: pip install 'prism-audio[clap,onnx]'"
-        ) from error
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
