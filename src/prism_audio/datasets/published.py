@@ -83,21 +83,9 @@ def load_numbered(
 ) -> Published:
     """A dataset whose table gives every clip a fold, and its class as a number and a name.
 
-    Parameters
-    ----------
-    name, folder, source
-        Of the dataset.
-    tables : sequence of str
-        Where its table may lie.
-    columns : five names
-        The columns with file name, fold, number and name of the class, and original recording.
-    place : str
-        The path of a clip, with ``{name}`` for its file name and perhaps ``{fold}``.
-
-    Raises
-    ------
-    InputError
-        When the table or clips are missing; the message says which, and where to get them.
+    The table is the first of ``tables`` that is there. Its ``columns`` hold file name, fold, number and
+    name of the class, and original recording. ``place`` is the path of a clip, with ``{name}`` for its
+    file name and perhaps ``{fold}``.
     """
     root = Path(folder)
     rows = read_table(root, tables, columns, source)

@@ -101,10 +101,7 @@ def write_onnx(adapter: Adapter, path: str | os.PathLike[str]) -> float:
 def check_onnx(model: bytes, adapter: Adapter) -> float:
     """The largest difference between the graph's scores and the adapter's on probing embeddings.
 
-    Raises
-    ------
-    PrismError
-        If it exceeds :data:`TOLERANCE`, or a label differs where it is not a tie.
+    More than :data:`TOLERANCE`, or a label that differs where it is not a tie, is an error.
     """
     probes = _probes(adapter)
     scores, label = _session(model).run(None, {"embedding": probes})

@@ -83,13 +83,8 @@ class TensorHeader:
 def read_header(path: str | os.PathLike[str], max_header: int = MAX_HEADER) -> TensorHeader:
     """The header of a safetensors file; only its own bytes are read.
 
-    Raises
-    ------
-    TensorFileError
-        If it is larger than ``max_header`` bytes, is no JSON of the right form, or does not describe
-        exactly the bytes that follow it.
-    OSError
-        If the file cannot be read.
+    It is refused if it is larger than ``max_header`` bytes, is no JSON of the right form, or does not
+    describe exactly the bytes that follow it.
     """
     file = Path(path)
     with file.open("rb") as handle:
@@ -151,13 +146,7 @@ def dump(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> by
 
 
 def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """A JSON document of bounded size and depth, whose keys are unique.
-
-    Raises
-    ------
-    TensorFileError
-        If it is none.
-    """
+    """A JSON document of bounded size and depth, whose keys are unique; others are refused."""
     marks = ("[", "{", ",") if isinstance(text, str) else (b"[", b"{", b",")
     if sum(map(text.count, marks)) > MAX_VALUES:  # type: ignore[arg-type]
         raise TensorFileError(f"its JSON holds more than {MAX_VALUES:,} values")

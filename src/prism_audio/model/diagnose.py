@@ -188,13 +188,7 @@ def _halves(rows: Float, T: Float, preset: str) -> tuple[float | None, float | N
 
 
 def pair_rows(clean: Sequence[str], noisy: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Rows of two lists that have the same name, in the order of the first list.
-
-    Raises
-    ------
-    InputError
-        If no name is in both.
-    """
+    """Rows of two lists that have the same name, in the order of the first list."""
     where = {name: i for i, name in enumerate(noisy)}
     pairs = [(i, where[name]) for i, name in enumerate(clean) if name in where]
     if not pairs:

@@ -123,19 +123,9 @@ class MarkedRows:
 
 
 def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
-    """A table, or an array, as a row source; it is read once to find silence and bad numbers.
+    """A table, or an array, as a row source; it is read once to find silence and refuse NaN.
 
-    Parameters
-    ----------
-    table : RowTable or array
-        The rows.
-    rows : int
-        Rows a chunk; memory grows with it, the result does not change.
-
-    Raises
-    ------
-    InputError
-        If a row contains NaN or infinity.
+    Memory grows with the ``rows`` of a chunk; the result does not change.
     """
     if not isinstance(table, RowTable):
         table = RowTable([MemoryRows(table)])

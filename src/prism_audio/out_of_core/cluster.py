@@ -45,18 +45,9 @@ _cleaners: list[subprocess.Popen[bytes]] = []
 def connect(address: str | None = None) -> None:
     """Join a Ray cluster, or start one on this machine that ends with this process.
 
-    A process that has joined a cluster stays with it; asking again changes nothing.
-
-    Parameters
-    ----------
-    address : str, optional
-        The address of a running cluster (``host:port``, or ``auto`` on one of its machines); by
-        default the environment variable ``RAY_ADDRESS``, else a new cluster on this machine.
-
-    Raises
-    ------
-    PrismError
-        When Ray is not installed, or nothing answers at the address.
+    A process that has joined a cluster stays with it; asking again changes nothing. The ``address`` is
+    ``host:port``, or ``auto`` on one of the cluster's machines; by default the environment variable
+    ``RAY_ADDRESS``, else a new cluster on this machine.
     """
     ray = import_ray()
     if ray.is_initialized():

@@ -49,17 +49,10 @@ class RayChunks(Chunks):
 def open_ray_chunks(
     table: RowTable, rows: int = TASK_ROWS, address: str | None = None
 ) -> RayChunks:
-    """A table as a source whose passes run on a cluster.
+    """A table, in files that every worker reaches, as a source whose passes run on a cluster.
 
-    Parameters
-    ----------
-    table : RowTable
-        Rows in files that every worker reaches.
-    rows : int
-        Rows a task; at least a block of the calibration, so that the last digits are those of rows
-        in memory.
-    address : str, optional
-        The cluster; by default a cluster of this machine's cores is started.
+    A task takes so many ``rows``; at least a block of the calibration, so that the last digits are
+    those of rows in memory. Without an ``address`` a cluster of this machine's cores is started.
     """
     connect(address)
     rows = -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS

@@ -74,19 +74,9 @@ def embed_on_ray(
     consecutive files reach ``group_seconds``. Where they do, a group also ends with every
     ``group_files``-th file, and a row may differ by the rounding that an encoder shows between batches.
 
-    Parameters
-    ----------
-    files, per_window, group_files, group_seconds, on_audio
-        As in ``embed_files``. Every worker must find the files under the same absolute paths.
-    encoder : Encoder
-        Workers load it by its ``id``; a worker whose encoder has another fingerprint is refused.
-    workers : int, optional
-        Chunks that are decoded at once; by default as the cluster has room.
-
-    Raises
-    ------
-    PrismError
-        When Ray is missing, or a worker cannot go on; what was yielded before is complete.
+    Every worker must find the files under the same absolute paths. Workers load the encoder by its
+    ``id``, and one with another fingerprint is refused. ``workers`` are chunks that are decoded at once;
+    by default as the cluster has room. Where a worker cannot go on, what was yielded is complete.
     """
     chunks = list(_chunks(files, group_files))
     if not chunks:

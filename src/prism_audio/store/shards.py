@@ -111,15 +111,7 @@ def fitting(entries: list[Entry]) -> Iterator[list[Entry]]:
 
 
 def read_shard(path: Path) -> Shard:
-    """Read and check a shard.
-
-    Raises
-    ------
-    DamagedShard
-        If the file is not as it was written.
-    StoreError
-        If it cannot be read.
-    """
+    """Read and check a shard; one that is not as it was written is a :class:`DamagedShard`."""
     try:
         header = read_header(path)
         about = parse_json(header.metadata.get("prism", "null"))

@@ -100,16 +100,8 @@ class Store:
 
     ``Store.open(path)`` makes one. Rows come in the order in which they were written: that of the
     sorted paths, then recordings that were added or changed later. ``paths``, ``start``, ``end``
-    and ``embeddings()`` follow the same order.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    settings : StoreSettings
-        Encoder, width, what a row stands for.
-    files : dict of str to Entry
-        Every recording the store knows, failed ones included, by its relative path.
+    and ``embeddings()`` follow the same order. ``files`` has every recording the store knows, failed
+    ones included, by its relative path.
     """
 
     def __init__(self, path: Path, settings: StoreSettings, shards: list[Shard]) -> None:
@@ -128,18 +120,8 @@ class Store:
     ) -> Store:
         """Open a store for reading. Every shard is read once, to compare it with its hash.
 
-        Parameters
-        ----------
-        path : path
-            The folder.
-        on_damage : callable, optional
-            Called with the error of every damaged shard, which is then left out; by
-            default the error is raised.
-
-        Raises
-        ------
-        StoreError
-            If it is not a store, a shard is damaged, or a shard came from another encoder.
+        ``on_damage`` is called with the error of every damaged shard, which is then left out; by
+        default the error is raised.
         """
         folder = Path(path)
         settings = read_settings(folder)

@@ -81,10 +81,6 @@ def update_store(
 
     Parameters
     ----------
-    folder, out : path
-        Recordings, and the store: a new folder, or one that an earlier run has filled.
-    encoder : Encoder
-        What embeds them.
     row : str
         ``clip`` for a row a recording, ``window`` for a row a window.
     workers : int, optional
@@ -92,14 +88,8 @@ def update_store(
     shard : int
         Write to the disk after this many files (or half an hour of sound). The process may die at
         any instant: at most this much work is lost.
-    progress : Progress, optional
-        Told how it goes.
     embed : Embedding
         Who does the work: by default threads of this process.
-
-    Returns
-    -------
-    Report
     """
     folder, progress = Path(folder), progress or Silent()
     report = Report()

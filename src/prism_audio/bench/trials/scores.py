@@ -51,14 +51,8 @@ def paired_bootstrap(
 ) -> Interval:
     """Mean of per-clip differences, with a 95 % interval over redrawn groups of clips.
 
-    Clips cut from one recording are not independent, so whole groups are redrawn.
-
-    Parameters
-    ----------
-    differences : (N,)
-        For every clip one method's score minus another's, both in the same conditions.
-    groups : (N,)
-        The group of every clip.
+    A difference (N,) is one method's score of a clip minus another's in the same conditions. Clips cut
+    from one recording are not independent, so whole groups are redrawn.
     """
     _, number = np.unique(groups, return_inverse=True)
     sums = np.bincount(number, weights=differences)
