@@ -13,14 +13,24 @@ other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from prism_audio.io.types import Float64
+from prism_audio.methods.base import RowMethod
 
 CLIP_SCALE = 100.0
 # The middle of the window (.2 to .5) in which TDA takes a CLIP posterior for one that is unsure.
 TYPICAL_ENTROPY = 0.35
 _HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class ScaledMethod(RowMethod):
+    """A method that takes class probabilities from the cosines with the text."""
+
+    scale: float | str = CLIP_SCALE  # a number, or "matched"
 
 
 def log_posterior(logits: Float64) -> Float64:

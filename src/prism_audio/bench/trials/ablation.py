@@ -29,18 +29,11 @@ PRINTED = "OPCA + CCVD + PCT + ABR (as printed)"
 
 @dataclass(frozen=True)
 class Variant(ParameterMethod):
-    """Algorithm 1 as printed, with the rotation repeated or the regression started elsewhere.
+    """Algorithm 1 as printed, with the rotation repeated or the regression started elsewhere."""
 
-    Parameters
-    ----------
-    turns : int
-        How often OPCA is applied in a round; the paper says once.
-    regress_from : {"origin", "previous"}
-        Which rows ABR regresses from: the original ones in every round, as printed, or the result of
-        the round before.
-    """
-
-    turns: int = 1
+    turns: int = 1  # how often OPCA is applied in a round; the paper says once
+    # Which rows ABR regresses from: the original ones in every round, as printed, or the result of
+    # the round before.
     regress_from: Literal["origin", "previous"] = "origin"
 
     name = "variant"
