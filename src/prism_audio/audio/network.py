@@ -111,12 +111,8 @@ class NetworkStream:
             self._finite = (
                 media.size > 0 if "http" in self.url[:5].lower() else bool(media.duration)
             )
-            yield from mono_blocks(
-                self._samples(av, media, track),
-                track.rate,
-                to_rate,
-                lambda reason: AudioError(reason),
-            )
+            samples = self._samples(av, media, track)
+            yield from mono_blocks(samples, track.rate, to_rate, AudioError)
 
     def _samples(self, av: Any, media: Any, track: Any) -> Iterator[Float32]:
         planar = av.AudioResampler(format="fltp")

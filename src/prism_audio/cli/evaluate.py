@@ -164,19 +164,12 @@ def _evaluate_events(
             | _as_document(limits)
         )
         return
+    both = {label: (events[label], segments[label]) for label in events}
+    both["all"] = total(events.values()), total(segments.values())
     rows = [
-        (
-            label,
-            *(
-                _percent(getattr(kind[label], name))
-                for kind in (events, segments)
-                for name in NAMES
-            ),
-        )
-        for label in events
+        (label, *(_percent(getattr(count, name)) for count in counts for name in NAMES))
+        for label, counts in both.items()
     ]
-    ends = [total(kind.values()) for kind in (events, segments)]
-    rows.append(("all", *(_percent(getattr(count, name)) for count in ends for name in NAMES)))
     columns = [f"{kind} {name}" for kind in ("event", "seg.") for name in ("prec.", "rec.", "F1")]
     show_table(("label", *columns), rows, numbers=columns)
     where = counted(len(recordings), "recording")

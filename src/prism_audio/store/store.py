@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,6 @@ from prism_audio.store.shards import DamagedShard, Entry, Shard, read_shard
 SCHEMA = 1
 SETTINGS_FILE = "store.json"
 SHARD_NAME = re.compile(r"shard-(\d{8,})\.safetensors")
-_TYPES: dict[str, Any] = {
-    "encoder": str,
-    "fingerprint": str,
-    "dim": int,
-    "rate": int,
-    "window": float,
-    "hop": float,
-    "row": str,
-}
 
 
 @dataclass(frozen=True)
@@ -76,14 +67,15 @@ class StoreSettings:
                 f"{where} has form {schema}, this version of PRISM reads form {SCHEMA}; use the "
                 "version that wrote it, or embed the recordings into a new folder"
             )
-        for name, kind in _TYPES.items():
+        kinds = {name: kind for name, kind in get_type_hints(cls).items() if name != "schema"}
+        for name, kind in kinds.items():
             value: Any = document.get(name)
             allowed = (str,) if kind is str else (int, kind)
             if type(value) not in allowed or (kind is not str and not 0 < value < math.inf):
                 raise StoreError(
                     f"{where} does not say its {name!r}; embed the recordings into a new folder"
                 )
-        return cls(**{name: document[name] for name in _TYPES})
+        return cls(**{name: document[name] for name in kinds})
 
     def differences(self, other: StoreSettings) -> list[str]:
         """Where two settings differ, as text: ``row: window, not clip``."""
