@@ -42,7 +42,7 @@ def command(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Threads (ray: tasks) that decode; by default one for every core."
+            min=1, help="Threads that decode, by default one for every core (ray: tasks at a time)."
         ),
     ] = None,
     shard: Annotated[
