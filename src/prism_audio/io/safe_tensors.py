@@ -145,7 +145,7 @@ def dump(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> by
     return b"".join([len(header).to_bytes(8, "little"), header, *payload])
 
 
-def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """A JSON document of bounded size and depth, whose keys are unique; others are refused."""
     marks = ("[", "{", ",") if isinstance(text, str) else (b"[", b"{", b",")
     if sum(map(text.count, marks)) > MAX_VALUES:  # type: ignore[arg-type]
@@ -153,11 +153,11 @@ def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
     try:
         document = json.loads(text, object_pairs_hook=_unique)
     except RecursionError:
-        raise TensorFileError(f"its JSON is nested more than {max_depth} levels deep") from None
+        raise TensorFileError(f"its JSON is nested more than {MAX_DEPTH} levels deep") from None
     except ValueError as error:
         raise TensorFileError(f"its JSON cannot be read: {error}") from None
     level = [document]
-    for _ in range(max_depth):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for value in level
@@ -166,7 +166,7 @@ def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
         ]
         if not level:
             return document
-    raise TensorFileError(f"its JSON is nested more than {max_depth} levels deep")
+    raise TensorFileError(f"its JSON is nested more than {MAX_DEPTH} levels deep")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -89,9 +89,9 @@ def cumulative_energy(D: Float) -> Float64:
     return np.asarray(np.cumsum(square) / max(square.sum(), np.finfo(float).tiny))
 
 
-def rank_of(energy: Float64, share: float = ENERGY) -> int:
-    """The least k whose cumulative energy reaches ``share``."""
-    return min(int(np.searchsorted(energy, share - 1e-12)) + 1, len(energy))
+def rank_of(energy: Float64) -> int:
+    """The least k whose cumulative energy reaches :data:`ENERGY`."""
+    return min(int(np.searchsorted(energy, ENERGY - 1e-12)) + 1, len(energy))
 
 
 def _explained(clean: Float, noisy: Float) -> float:
