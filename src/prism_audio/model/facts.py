@@ -70,57 +70,37 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a calibration. None or empty: not known.
-
-    Attributes
-    ----------
-    place, date : str
-        Where, and when.
-    N, d, C : int or None
-        Clips, width of the embeddings, classes.
-    verdict, reasons, numbers : str, tuple of str, dict
-        How much of the correction is used, why, and the numbers behind that.
-    rounds : tuple of dict
-        What each round of the calibration saw.
-    temperature, zero_shot_share, unknown_threshold : float or None
-        How to read scores (:mod:`prism_audio.geometry.confidence`).
-    label_thresholds, label_onsets : tuple of (float or None)
-        For every label the least conviction of a clip, and the least strength of an event, that were
-        chosen on recordings with a truth; None or empty: the rule for all labels.
-    row, seconds : str, float or None
-        What a row stood for (``clip``, ``window``), and its usual length.
-    evidence_rows, seen : int or None
-        Rows behind ``classes``, if not all; clips that came, if not all were kept.
-    background : int or None
-        How many of the labels, the last ones, are background words: they compete and are not reported.
-    classes, surroundings : ClassEvidence or None, Surroundings or None
-        Class by class, and for drift.
-    extra : dict
-        What this version does not know.
-    """
+    """What is known of a calibration. None or empty: not known."""
 
     place: str = ""
+    # Clips, width of the embeddings, classes.
     N: int | None = None
     d: int | None = None
     C: int | None = None
     date: str = ""
+    # How much of the correction is used, why, and the numbers behind that.
     verdict: str = ""
     reasons: tuple[str, ...] = ()
     numbers: Json = field(default_factory=dict)
-    rounds: tuple[Json, ...] = ()
+    rounds: tuple[Json, ...] = ()  # what each round of the calibration saw
+    # How to read scores (:mod:`prism_audio.geometry.confidence`).
     temperature: float | None = None
     zero_shot_share: float | None = None
     unknown_threshold: float | None = None
+    # For every label the least conviction of a clip, and the least strength of an event, that were
+    # chosen on recordings with a truth; None or empty: the rule for all labels.
     label_thresholds: tuple[float | None, ...] = ()
     label_onsets: tuple[float | None, ...] = ()
+    # What a row stood for (``clip``, ``window``), and its usual length.
     row: str = ""
     seconds: float | None = None
-    evidence_rows: int | None = None
-    seen: int | None = None
+    evidence_rows: int | None = None  # rows behind ``classes``, if not all
+    seen: int | None = None  # clips that came, if not all were kept
+    # How many of the labels, the last ones, are background words: they compete and are not reported.
     background: int | None = None
-    classes: ClassEvidence | None = None
-    surroundings: Surroundings | None = None
-    extra: Json = field(default_factory=dict)
+    classes: ClassEvidence | None = None  # class by class
+    surroundings: Surroundings | None = None  # for drift
+    extra: Json = field(default_factory=dict)  # what this version does not know
 
     @property
     def weight(self) -> float | None:

@@ -21,6 +21,7 @@ from urllib.request import urlopen
 from prism_audio.encoders.assets import cache_folder
 from prism_audio.encoders.fetch import download, fault, fetch, print_report
 from prism_audio.errors import AssetError
+from prism_audio.io.atomic import atomic_write
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _TIMEOUT = 15.0
@@ -68,13 +69,12 @@ def listed_files(repo: str, revision: str, wanted: Iterable[str]) -> tuple[str, 
         commit, files = _ask(repo, revision)
         kept.parent.mkdir(parents=True, exist_ok=True)
         document = {"commit": commit, "files": [asdict(file) for file in files]}
-        fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(document), encoding="utf-8")
-        os.replace(fresh, kept)
+        with atomic_write(kept) as file:
+            file.write(json.dumps(document).encode())
     try:
         document = json.loads(kept.read_text(encoding="utf-8"))
-        files = [HubFile(**file) for file in document["files"]]
-        by_path, commit = {file.path: file for file in files}, str(document["commit"])
+        files = [HubFile(**entry) for entry in document["files"]]
+        by_path, commit = {entry.path: entry for entry in files}, str(document["commit"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AssetError(f"{kept} is damaged ({error}); delete it and run again") from error
     wanted = list(wanted)
