@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_audio.cli import options
-from prism_audio.cli.console import end, every_output, note, orderly_stop, printable
+from prism_audio.cli.console import end, note, orderly_stop, printable
 from prism_audio.cli.pictures import check_picture
-from prism_audio.errors import InputError
+from prism_audio.errors import InputError, PrismError
 from prism_audio.io.table_files import SUFFIXES, check_output
 
 if TYPE_CHECKING:
@@ -123,11 +123,15 @@ def command(
         (out, lambda path: results.write_results(path, events_format, batch, rows, events, top)),
         (calendar, lambda path: results.write_calendar(rows, events, path)),
     ]
-    with every_output() as output:
-        for target, write in writers:
-            with output():
-                for path in write(target) if target else ():
-                    note(f"wrote {printable(path)}")
+    errors: list[str] = []
+    for target, write in writers:
+        try:  # an output that fails, on a full disk for example, must not lose the others
+            for path in write(target) if target else ():
+                note(f"wrote {printable(path)}")
+        except PrismError as error:
+            errors.append(str(error))
+    if errors:
+        raise PrismError("; ".join(errors))
     end(batch.failures)
 
 

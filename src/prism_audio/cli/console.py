@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, Self
@@ -20,8 +20,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
-
-from prism_audio.errors import PrismError
 
 # Characters that a terminal would obey instead of show, and those that turn text around.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -111,26 +109,6 @@ class ProgressBar:
         """One more file, of so many bytes, is done."""
         self._files += 1
         self._bar.update(self._task, advance=size, files=f"{self._files}/{self._of} files")
-
-
-@contextmanager
-def every_output() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Write several outputs: one that fails, on a full disk for example, does not lose the others.
-
-    Gives a function for a ``with`` statement round each output. The errors are raised at the end.
-    """
-    errors: list[PrismError] = []
-
-    @contextmanager
-    def output() -> Iterator[None]:
-        try:
-            yield
-        except PrismError as error:
-            errors.append(error)
-
-    yield output
-    if errors:
-        raise PrismError("; ".join(map(str, errors)))
 
 
 @contextmanager

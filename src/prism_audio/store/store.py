@@ -178,12 +178,10 @@ class Store:
             yield from (entry for entry, keep in zip(shard.entries, current, strict=True) if keep)
 
     def _arrays(self, name: str) -> Iterator[NDArray[Any]]:
-        for shard, current in zip(self._shards, self._current, strict=True):
+        for shard, places in self.current_rows():
             array = shard.array(name)
-            if not all(current):
-                array = array[np.repeat(current, [entry.rows for entry in shard.entries])]
-            if len(array):
-                yield array
+            if len(places):
+                yield array if len(places) == len(array) else array[places]
 
 
 def read_own_shard(file: Path, settings: StoreSettings) -> Shard:
