@@ -14,7 +14,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -32,22 +31,8 @@ from prism_audio.store.shards import Entry
 from prism_audio.store.store import StoreSettings
 from prism_audio.store.writer import StoreWriter
 
-
-class Embedding(Protocol):
-    """A function that embeds files, such as ``embed_files``."""
-
-    def __call__(
-        self,
-        files: Iterable[Path],
-        encoder: Encoder,
-        *,
-        per_window: bool,
-        workers: int | None,
-        group_files: int,
-        on_audio: Callable[[float], None],
-    ) -> Generator[Clip | Failure, None, None]:
-        """One result a file, in the order of ``files``; those of a group become a shard."""
-        ...
+# A function that takes and gives what ``embed_files`` does; results of a group become a shard.
+Embedding = Callable[..., Generator[Clip | Failure, None, None]]
 
 
 @dataclass
