@@ -18,7 +18,14 @@ from typing import Any, NoReturn, Self
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 # Characters that a terminal would obey instead of show, and those that turn text around.
@@ -60,24 +67,29 @@ def end(failures: Sequence[tuple[str | Path, str]]) -> NoReturn:
     raise typer.Exit(1 if failures else 0)
 
 
-class ProgressBar:
-    """A bar on standard error: files done, seconds of sound a second, time left.
+def progress_bar(*columns: ProgressColumn, **options: Any) -> Progress:
+    """A bar on standard error with these columns; it shows nothing where nobody looks (a pipe)."""
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        *columns,
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        disable=not console.is_terminal,
+        **options,
+    )
 
-    Use it in a ``with`` statement. It shows nothing where nobody looks (a file, a pipe).
-    """
+
+class ProgressBar:
+    """Files done, seconds of sound a second, time left; for a ``with`` statement."""
 
     def __init__(self, waiting: str, working: str) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
+        self._bar = progress_bar(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             TextColumn("{task.fields[files]}"),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
-            console=console,
-            disable=not console.is_terminal,
             transient=True,
         )
         self._working = working
