@@ -34,14 +34,17 @@ def imported() -> set[str]:
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names.add(str(node.module).split(".")[0])
-            elif isinstance(node, ast.Call) and _is_import_module(node):
-                names |= {a.value for a in node.args if isinstance(a, ast.Constant)}
+            elif isinstance(node, ast.Call) and _is_import(node):
+                names |= {
+                    a.value.split(".")[0] for a in node.args[:1] if isinstance(a, ast.Constant)
+                }
     names -= {"prism_audio"} | CALLERS_OWN | sys.stdlib_module_names
     return {DISTRIBUTIONS.get(name, name) for name in names}
 
 
-def _is_import_module(node: ast.Call) -> bool:
-    return "import_module" in ast.unparse(node.func)
+def _is_import(node: ast.Call) -> bool:
+    function = ast.unparse(node.func)
+    return "import_module" in function or "import_extra" in function
 
 
 def declared() -> set[str]:

@@ -23,8 +23,6 @@ from tests.helpers.tiny_datasets import RATE, OtherEncoder, TinyEncoder, recordi
 
 ROOT = Path(__file__).parents[2]
 FILES, SHARD = 40, 8
-# What Ray calls the processes of the two stages.
-DECODE, ENCODE = "FlatMap(_decode)", "MapWorker(Map(_Tower)"
 
 
 def test_missing_ray_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,10 +155,10 @@ def test_groups_end_at_their_seconds_too(cluster: Any, sounds: Path) -> None:
 
 
 def test_a_short_recording_is_filled_up_as_the_encoder_wants(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from prism_audio.encoders.embedding.engine import embed_files
-    from prism_audio.out_of_core.ray_embed import _decode, _Sound, _Tower
+    from prism_audio.out_of_core.ray_embed import _embed
 
     class Padding(TinyEncoder):
         def pad(self, sound: np.ndarray) -> np.ndarray:
@@ -170,12 +168,9 @@ def test_a_short_recording_is_filled_up_as_the_encoder_wants(
     path = recording(tmp_path / "short.wav", 0.3)
     (wanted,) = embed_files([path], Padding())
     (plain,) = embed_files([path], TinyEncoder())
-    tower = _Tower("padding", Padding.fingerprint)
-    row = {"chunk": 0, "files": f'["{path}"]'}
-    batch, _ = (tower(row) for row in _decode(row, _Sound(RATE, 1.0, 0.5), 1800))
-    features = np.frombuffer(batch["data"], np.float32)
-    np.testing.assert_array_equal(features, wanted.features[0])
-    assert not np.array_equal(features, plain.features[0])
+    (result,) = _embed("padding", Padding.fingerprint, False, 1800.0, [path])
+    np.testing.assert_array_equal(result.features, wanted.features)
+    assert not np.array_equal(result.features, plain.features)
 
 
 def test_workers_with_another_encoder_are_refused(
@@ -198,24 +193,23 @@ def test_more_sound_than_the_object_store_holds(cluster: Any, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stage", "latest"), [(DECODE, 0.02), (ENCODE, 0.5), (ENCODE, 1.5)])
+@pytest.mark.parametrize("latest", [0.02, 0.5, 1.5])
 def test_a_killed_worker_changes_nothing(
     cluster: Any,
     sounds: Path,
     expected: dict[str, bytes],
     tmp_path: Path,
-    stage: str,
     latest: float,
 ) -> None:
     killed: list[int] = []
     done = threading.Event()
 
     def kill() -> None:
-        while not workers_at(stage) and not done.is_set():
+        while not workers_at("_embed") and not done.is_set():
             pass
         time.sleep(random.uniform(0, latest))
         while not killed and not done.is_set():
-            for victim in workers_at(stage)[:1]:
+            for victim in workers_at("_embed")[:1]:
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
 

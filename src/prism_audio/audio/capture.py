@@ -55,16 +55,8 @@ def pcm_blocks(
 ) -> Iterator[Float32]:
     """Raw interleaved samples from an open file or pipe, as mono float32 blocks at ``to_rate``.
 
-    Parameters
-    ----------
-    file : binary file
-        Read to its end. A sample that the end cuts in two is dropped.
-    rate, to_rate : int
-        The rate of the samples and the one wanted, in Hz.
-    form : str
-        ``s16le``, ``s32le`` or ``f32le``.
-    channels : int
-        They are averaged.
+    ``form`` is ``s16le``, ``s32le`` or ``f32le``. Channels are averaged. A sample that the end of the
+    file cuts in two is dropped.
     """
     rate = check_rate(rate, "The sampling rate of the stream")
     if form not in FORMATS:

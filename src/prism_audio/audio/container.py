@@ -81,12 +81,8 @@ def whole(source: OpenRecording) -> View:
 def known(source: OpenRecording) -> list[View]:
     """What libsndfile may see of this file: a view for each link of an Ogg file, else one view.
 
-    Empty where the kind of file is not a known one.
-
-    Raises
-    ------
-    AudioError
-        A RIFF file (wav) whose chunks do not lead to any sound.
+    Empty where the kind of file is not a known one. A RIFF file (wav) whose chunks do not lead to any
+    sound is an :class:`AudioError`.
     """
     start = _after_id3(source)
     magic = source.read_at(start, 12)

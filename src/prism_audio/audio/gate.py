@@ -28,14 +28,7 @@ def mono_blocks(
 ) -> Iterator[Float32]:
     """Samples (n, channels) with full scale 1, as checked mono float32 blocks at ``to_rate``.
 
-    Parameters
-    ----------
-    blocks : iterable of (n, channels) arrays
-        The sound in order.
-    rate, to_rate : int
-        The rate of the samples and the one wanted, in Hz.
-    refusal : callable
-        Makes the error that is raised from what is wrong with a sample.
+    ``refusal`` makes the error that is raised from what is wrong with a sample.
     """
     return resampled(_checked(blocks, rate, refusal), rate, to_rate)
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from prism_audio.audio.gate import check_rate, mono_blocks
 from prism_audio.audio.watchdog import StateCallback, StreamState, Watchdog
-from prism_audio.errors import AudioError, InputError, PrismError
+from prism_audio.errors import AudioError, InputError
+from prism_audio.io.runtime import import_extra
 from prism_audio.io.types import Float32
 
 log = logging.getLogger(__name__)
@@ -36,32 +37,21 @@ def log_state(state: StreamState, message: str) -> None:
 
 @dataclass
 class NetworkStream:
-    """A network stream, and how long to wait for it.
+    """A network stream, and how long to wait for it."""
 
-    Parameters
-    ----------
-    url : str
-        ``rtsp://``, ``rtsps://``, ``http://`` or ``https://``, with a user and password if needed.
-    timeout : float
-        Seconds without a connection or without sound after which it counts as lost.
-    silence : float
-        Seconds of silence after which it counts as silent.
-    first_pause, longest_pause : float
-        Seconds before it is tried again: the first time, and at most. Each failure doubles the
-        pause; sound resets it.
-    on_state : callable
-        Called with the new state and a message for people, whenever the state changes; by default
-        it is logged. Passwords are left out of messages.
-    stop : Event, optional
-        Ends the stream when it is set, at the latest after ``timeout``.
-    """
-
+    # ``rtsp://``, ``rtsps://``, ``http://`` or ``https://``, with a user and password if needed.
     url: str
+    # Seconds without a connection or without sound after which it counts as lost.
     timeout: float = 10.0
-    silence: float = 60.0
+    silence: float = 60.0  # seconds of silence after which it counts as silent
+    # Seconds before it is tried again: the first time, and at most. Each failure doubles the pause;
+    # sound resets it.
     first_pause: float = 1.0
     longest_pause: float = 60.0
+    # Called with the new state and a message for people, whenever the state changes; by default it
+    # is logged. Passwords are left out of messages.
     on_state: StateCallback = log_state
+    # Ends the stream when it is set, at the latest after ``timeout``.
     stop: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
@@ -85,7 +75,9 @@ class NetworkStream:
         After a lost connection the blocks go on with what is sent then: the sound between is missing.
         """
         to_rate = check_rate(to_rate, "The sampling rate wanted")
-        av = _import_av()
+        av = import_extra(
+            "av", "network streams need the package av: pip install 'prism-audio[av]'"
+        )
         watchdog = Watchdog(self.name, self.on_state, self.silence)
         pause = self.first_pause
         while not self.stop.is_set():
@@ -119,12 +111,8 @@ class NetworkStream:
             self._finite = (
                 media.size > 0 if "http" in self.url[:5].lower() else bool(media.duration)
             )
-            yield from mono_blocks(
-                self._samples(av, media, track),
-                track.rate,
-                to_rate,
-                lambda reason: AudioError(reason),
-            )
+            samples = self._samples(av, media, track)
+            yield from mono_blocks(samples, track.rate, to_rate, AudioError)
 
     def _samples(self, av: Any, media: Any, track: Any) -> Iterator[Float32]:
         planar = av.AudioResampler(format="fltp")
@@ -145,13 +133,3 @@ class NetworkStream:
                     yield np.asarray(part.to_ndarray().T, dtype=np.float32)
             if time.monotonic() > deadline:
                 raise ValueError(f"no sound could be decoded for {self.timeout:g} s")
-
-
-def _import_av() -> Any:
-    try:
-        import av
-    except ImportError:
-        raise PrismError(
-            "network streams need the package av: pip install 'prism-audio[av]'"
-        ) from None
-    return av

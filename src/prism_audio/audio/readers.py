@@ -53,10 +53,7 @@ def open_reader(source: OpenRecording) -> Iterator[Reader]:
 def soundfile_reader(source: OpenRecording, views: Sequence[View]) -> Iterator[Reader]:
     """Open a recording whose sound lies in one view, or in several that follow each other.
 
-    Raises
-    ------
-    Unknown
-        When libsndfile does not know what the first view holds.
+    Where libsndfile does not know what the first view holds, that is :class:`Unknown`.
     """
     with _open(views[0]) as first:
         rate, channels = first.samplerate, first.channels

@@ -30,15 +30,7 @@ _FIRST_AUDIOMOTH, _FARTHEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2038, 1
 def recording_start(file: AudioFile) -> datetime | None:
     """When a recording began, as its comment or else its name says; None where neither does.
 
-    Parameters
-    ----------
-    file : path or binary file
-        An open file is known by its ``name``.
-
-    Raises
-    ------
-    AudioError
-        When the file cannot be opened or read.
+    An open file is known by its ``name``.
     """
     with opened(file) as recording:
         return start_in_comment(riff_comment(recording)) or start_in_name(recording.name)

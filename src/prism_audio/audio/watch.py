@@ -19,17 +19,8 @@ def finished_files(
 
     A recording is finished when its size and time of change have stayed the same for ``settle``
     seconds. Those already there come first, the oldest before the newer. A file that is removed and
-    written again comes again.
-
-    Parameters
-    ----------
-    list_files : callable
-        Gives the recordings there are, for example
-        ``lambda: prism_audio.datasets.folder.audio_files(folder)``; called every ``poll`` seconds.
-    settle, poll : float
-        Seconds without a change, and between two looks.
-    stop : Event, optional
-        Ends the iteration when it is set, at the latest after ``poll``.
+    written again comes again. Every ``poll`` seconds ``list_files`` is asked which recordings there
+    are.
     """
     stop = stop or Event()
     growing: dict[Path, tuple[tuple[int, int], float]] = {}

@@ -6,8 +6,12 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
-from prism_audio.audio.silence import Silence
+import numpy as np
+
 from prism_audio.io.types import Float32
+
+# A sample below this (-80 dB) is silence, with the dither and hum of cheap converters.
+PEAK = 1e-4
 
 
 class StreamState(StrEnum):
@@ -24,18 +28,10 @@ StateCallback = Callable[[StreamState, str], None]
 
 
 class Watchdog:
-    """Watches one source; ``look`` may be called from another thread than ``add``.
+    """Watches one source and tells ``on_state`` every change of its state.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    on_state : callable
-        Told every change of state.
-    patience : float
-        Seconds of silence after which the source counts as silent.
-    limit : float
-        Seconds without any sound after which ``look`` counts it as lost.
+    After ``patience`` seconds of silence it counts as silent, after ``limit`` seconds without any sound
+    ``look`` counts it as lost. ``look`` may be called from another thread than ``add``.
     """
 
     def __init__(
@@ -49,16 +45,19 @@ class Watchdog:
         self._name, self._on_state, self._now = name, on_state, now
         self._patience, self._limit = patience, limit
         self._state: StreamState | None = None
-        self._silence, self._last = Silence(), now()
+        self._silence = 0.0  # seconds since the last loud sample
+        self._last = now()
 
     def add(self, block: Float32, rate: int) -> None:
         """The next block of sound has come."""
         self._last = self._now()
-        if self._silence.add(block, rate) or self._state in (None, StreamState.connecting):
+        loud = np.flatnonzero(np.abs(block) > PEAK)
+        since = len(block) - loud[-1] if len(loud) else len(block)
+        self._silence = since / rate + (0.0 if len(loud) else self._silence)
+        if len(loud) or self._state in (None, StreamState.connecting):
             self.change(StreamState.live, f"{self._name} is live")
-        elif self._silence.seconds >= self._patience:
-            seconds = self._silence.seconds
-            self.change(StreamState.silent, f"{self._name}: silence for {seconds:.0f} s")
+        elif self._silence >= self._patience:
+            self.change(StreamState.silent, f"{self._name}: silence for {self._silence:.0f} s")
 
     def look(self) -> None:
         """Say so where nothing comes any more."""
@@ -76,5 +75,5 @@ class Watchdog:
         if state is not self._state:
             self._state = state
             if state in (StreamState.connecting, StreamState.lost):
-                self._silence = Silence()
+                self._silence = 0.0
             self._on_state(state, message)

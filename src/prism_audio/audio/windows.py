@@ -18,21 +18,14 @@ from prism_audio.io.types import Float32
 
 
 class Window(NamedTuple):
-    """A stretch of sound for an encoder.
+    """A stretch of sound for an encoder."""
 
-    Attributes
-    ----------
-    start, end : float
-        Where it lies in the recording, in seconds; ``end`` is where its real sound ends.
-    samples : (n,) float32
-        n is the same for all windows; after the end of the recording they are zero.
-    weight : float
-        Seconds of real sound in it, ``end - start``: its weight when windows are pooled.
-    """
-
+    # Where it lies in the recording, in seconds; ``end`` is where its real sound ends.
     start: float
     end: float
+    # (n,): n is the same for all windows; after the end of the recording they are zero.
     samples: Float32
+    # Seconds of real sound in it, ``end - start``: its weight when windows are pooled.
     weight: float
 
 
@@ -69,19 +62,10 @@ def padded(shape: WindowShape, samples: Float32, seconds: float) -> Float32:
 
 
 def windows(blocks: Iterable[Float32], rate: int, window: float, hop: float) -> Iterator[Window]:
-    """Cut a recording into windows while it is read.
+    """Cut a recording into windows while it is read: one every ``hop`` seconds.
 
-    Memory is one window and one block, however long the recording.
-
-    Parameters
-    ----------
-    blocks : iterable of (n,) float32
-        The recording in order, for example from :func:`prism_audio.audio.decode.stream`.
-    rate : int
-        Its rate in Hz.
-    window, hop : float
-        Seconds in a window, and from one window's start to the next one's; both are rounded to
-        whole samples. A hop longer than the window leaves sound out.
+    Memory is one window and one block, however long the recording. Both lengths are rounded to whole
+    samples. A hop longer than the window leaves sound out.
     """
     rate = check_rate(rate, "The sampling rate")
     size, step = in_samples(window, rate, "window"), in_samples(hop, rate, "hop")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, note, printable, say, say_json
+from prism_audio.errors import AssetError
 
 if TYPE_CHECKING:
     from prism_audio.encoders.assets import Asset
@@ -44,9 +46,7 @@ def command(
 
     Example: [bold]prism assets fetch[/bold]
     """
-    from prism_audio.cli.console import end, note, printable, say, say_json
     from prism_audio.encoders.assets import ASSETS, resolve
-    from prism_audio.errors import AssetError
 
     failures: list[tuple[str | Path, str]] = []
     rows: list[dict[str, Any]] = []
@@ -83,7 +83,6 @@ def command(
 def _state(asset: Asset, folder: Path | None) -> tuple[str, Path]:
     """How a file stands (ok, missing, wrong), and where it is or would be."""
     from prism_audio.encoders.assets import cache_folder, find, user_folder
-    from prism_audio.errors import AssetError
 
     cached = cache_folder() / asset.name
     try:

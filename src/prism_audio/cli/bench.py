@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, orderly_stop, printable, progress_bar, say, say_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from prism_audio.bench.trials.study import Findings
 
 
@@ -61,7 +61,6 @@ def command(
     from prism_audio.bench.report.write import write_report
     from prism_audio.bench.trials.ablation import check_specs
     from prism_audio.bench.trials.study import embed, investigate
-    from prism_audio.cli.console import end, orderly_stop, printable, say, say_json
     from prism_audio.encoders.registry import load_encoder
 
     settings = read_experiment(experiment)
@@ -69,7 +68,14 @@ def command(
     store = Cache(cache)
     began = time.monotonic()
     stopped = "stopped; finished work is kept: run the same command again to continue"
-    with orderly_stop(stopped), _progress() as progress:
+    # Jobs take from a millisecond to seconds, so a short window would mislead about the time left.
+    bar = progress_bar(
+        TextColumn("{task.description:20}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        speed_estimate_period=600,
+    )
+    with orderly_stop(stopped), bar as progress:
         if settings.arrays:
             bench = assemble_arrays(settings, data, store)
         else:
@@ -116,32 +122,6 @@ def _scores(findings: Findings) -> dict[str, dict[str, Any]]:
         }
         for method in sorted(summary.methods, key=summary.mean, reverse=True)
     }
-
-
-def _progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description:20}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=console,
-        disable=not console.is_terminal,
-        # Jobs take from a millisecond to seconds, so a short window would mislead.
-        speed_estimate_period=600,
-    )
 
 
 def _steps(progress: Progress) -> Callable[[str, int], Callable[[int], None]]:

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
 from prism_audio.cli.options import Engine
+from prism_audio.io.table_files import check_output
 
 
 def command(
@@ -57,10 +59,8 @@ def command(
 
     Example: [bold]prism calibrate recordings -l "dog bark, siren" -o site.safetensors[/bold]
     """
-    from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.gather import gather_batch, gather_chunks, place_of
     from prism_audio.cli.inspect import document, show
-    from prism_audio.io.table_files import check_output
     from prism_audio.labelling.batch import read_places
     from prism_audio.labelling.calibration import (
         calibrate_place,

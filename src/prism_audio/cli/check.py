@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import note, printable, say, say_json
+from prism_audio.cli.text_tables import number, show_table, show_text
+from prism_audio.errors import InputError
+from prism_audio.io.text import counted
 
 if TYPE_CHECKING:
     from prism_audio.evaluation.check import Campaign
@@ -40,8 +44,6 @@ def command(
 
     Example: [bold]prism check -a site.safetensors --labels todo/sheet.csv[/bold]
     """
-    from prism_audio.cli.console import note, printable, say_json
-    from prism_audio.errors import InputError
     from prism_audio.evaluation.check import judge
     from prism_audio.evaluation.todo import read_settings
     from prism_audio.model.adapter import Adapter
@@ -97,10 +99,6 @@ def _document(campaign: Campaign, names: tuple[str, ...], wanted: float | None) 
 
 
 def _show(campaign: Campaign, names: tuple[str, ...], wanted: float | None) -> None:
-    from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import number, show_table, show_text
-    from prism_audio.io.text import counted
-
     difference = campaign.difference
     show_table(
         ("in %", "zero-shot", "adapted", "difference"),

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, note, orderly_stop, printable
+from prism_audio.cli.pictures import check_picture
+from prism_audio.errors import InputError, PrismError
+from prism_audio.io.table_files import SUFFIXES, check_output
 
 if TYPE_CHECKING:
     from prism_audio.labelling.batch import Batch
@@ -72,9 +76,7 @@ def command(
     Example: [bold]prism classify recordings -l "dog bark, siren" -o out.csv[/bold]
     """
     from prism_audio.cli import classify_output as results
-    from prism_audio.cli.console import end, every_output, note, orderly_stop, printable
     from prism_audio.cli.gather import gather_batch, place_of
-    from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import calibrate_place, estimator
     from prism_audio.labelling.classify import classify
     from prism_audio.labelling.formats.files import format_named
@@ -121,18 +123,19 @@ def command(
         (out, lambda path: results.write_results(path, events_format, batch, rows, events, top)),
         (calendar, lambda path: results.write_calendar(rows, events, path)),
     ]
-    with every_output() as output:
-        for target, write in writers:
-            with output():
-                for path in write(target) if target else ():
-                    note(f"wrote {printable(path)}")
+    errors: list[str] = []
+    for target, write in writers:
+        try:  # an output that fails, on a full disk for example, must not lose the others
+            for path in write(target) if target else ():
+                note(f"wrote {printable(path)}")
+        except PrismError as error:
+            errors.append(str(error))
+    if errors:
+        raise PrismError("; ".join(errors))
     end(batch.failures)
 
 
 def _check_outputs(out: Path | None, save_adapter: Path | None, calendar: Path | None) -> None:
-    from prism_audio.cli.pictures import check_picture
-    from prism_audio.io.table_files import SUFFIXES, check_output
-
     if out:
         check_output(out, SUFFIXES)
     if save_adapter:
@@ -145,7 +148,6 @@ def _tell_drift(batch: Batch, rows: list[Row], adapter: Adapter) -> None:
     """Note where recordings do not sound like the calibration, as listen does."""
     import numpy as np
 
-    from prism_audio.cli.console import note
     from prism_audio.labelling.drift import LIMIT, batch_distance
 
     if adapter.facts.row not in ("", batch.row):
@@ -162,7 +164,6 @@ def _find_events(
     batch: Batch, rows: list[Row], adapter: Adapter, confirm: int, multi: bool
 ) -> list[FileEvent]:
     """The events of windows, against the background where there is enough sound to learn it."""
-    from prism_audio.cli.console import note
     from prism_audio.labelling.events import detect_events, has_background, merge_windows
 
     if adapter.facts.row == "clip":

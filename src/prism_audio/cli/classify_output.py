@@ -6,12 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from prism_audio.labelling.batch import Batch
-    from prism_audio.labelling.classify import Row
+from prism_audio.cli.console import failure_list, printable, say, say_json
+from prism_audio.cli.pictures import draw_calendar
+from prism_audio.cli.text_tables import number, show_table, show_text
+from prism_audio.errors import InputError
+from prism_audio.io.table_files import write_table
+from prism_audio.io.text import counted
+from prism_audio.labelling.batch import Batch
+from prism_audio.labelling.classify import Row, summarise
+from prism_audio.labelling.formats import EventFormat, TimedLabel
+from prism_audio.labelling.formats.files import recordings_of, write_events
+from prism_audio.labelling.table import Table
+from prism_audio.labelling.wall_clock import hours_of
+from prism_audio.model.adapter import Adapter
+
+if TYPE_CHECKING:  # finding events takes SciPy, which is slow to import
     from prism_audio.labelling.events import FileEvent
-    from prism_audio.labelling.formats import EventFormat
-    from prism_audio.model.adapter import Adapter
 
 
 def write_results(
@@ -23,12 +33,6 @@ def write_results(
     top: int,
 ) -> Iterator[Path]:
     """Write rows and events; gives each file once it is there."""
-    from prism_audio.io.table_files import write_table
-    from prism_audio.labelling.events import FileEvent
-    from prism_audio.labelling.formats import TimedLabel
-    from prism_audio.labelling.formats.files import recordings_of, write_events
-    from prism_audio.labelling.table import Table
-
     if form and events is not None:
         timed = [TimedLabel(e.file, e.start, e.end, e.label, e.confidence) for e in events]
         yield from write_events(out, form, timed, recordings_of(batch))
@@ -36,6 +40,8 @@ def write_results(
     Table(rows, top=top).save(out)
     yield out
     if events is not None:
+        from prism_audio.labelling.events import FileEvent
+
         beside = out.with_suffix(f".events{out.suffix}")
         write_table(beside, FileEvent._fields, [event._asdict() for event in events])
         yield beside
@@ -43,11 +49,6 @@ def write_results(
 
 def write_calendar(rows: list[Row], events: list[FileEvent] | None, path: Path) -> list[Path]:
     """Draw how often each label was heard by day and hour, and write the counts beside it."""
-    from prism_audio.cli.pictures import draw_calendar
-    from prism_audio.errors import InputError
-    from prism_audio.io.table_files import write_table
-    from prism_audio.labelling.wall_clock import hours_of
-
     heard = [(e.time, e.label) for e in events or ()]
     if events is None:
         heard = [(row.time, row.label) for row in rows if row.convinced]
@@ -74,9 +75,6 @@ def print_json(
     failures: list[tuple[str, str]],
 ) -> None:
     """One JSON document with rows, events, summary and failures."""
-    from prism_audio.cli.console import failure_list, say_json
-    from prism_audio.labelling.classify import summarise
-
     summary = summarise(rows)
     document: dict[str, Any] = {
         "rows": [row.columns(top) for row in rows],
@@ -105,9 +103,6 @@ def print_results(
     out: Path | None,
 ) -> None:
     """Tables of rows or events and of classes, and the verdict with what to do next."""
-    from prism_audio.cli.console import printable, say
-    from prism_audio.cli.text_tables import show_text
-
     # A folder that was typed need not be read again in every line.
     only = recordings[0] if len(recordings) == 1 and recordings[0].is_dir() else None
     prefix = printable(only).rstrip("/") + "/" if only else ""
@@ -125,11 +120,6 @@ def print_results(
 
 def _print_clips(rows: list[Row], what: str, prefix: str, rest: str) -> None:
     """The rows, and how many got each class, before and after."""
-    from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import number, show_table
-    from prism_audio.io.text import counted
-    from prism_audio.labelling.classify import summarise
-
     show_table(
         ("file", "label", "score", "margin", "runner-up", "zero-shot"),
         [
@@ -164,10 +154,6 @@ def _print_clips(rows: list[Row], what: str, prefix: str, rest: str) -> None:
 
 def _print_events(rows: list[Row], events: list[FileEvent], prefix: str, rest: str) -> None:
     """The events, and how often and how long each label was heard."""
-    from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import number, show_table
-    from prism_audio.io.text import counted
-
     lengths: dict[str, list[float]] = {}
     for event in events:
         lengths.setdefault(event.label, []).append(event.end - event.start)

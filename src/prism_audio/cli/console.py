@@ -11,17 +11,22 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NoReturn, Self
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
-
-from prism_audio.errors import PrismError
 
 # Characters that a terminal would obey instead of show, and those that turn text around.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -62,24 +67,29 @@ def end(failures: Sequence[tuple[str | Path, str]]) -> NoReturn:
     raise typer.Exit(1 if failures else 0)
 
 
-class ProgressBar:
-    """A bar on standard error: files done, seconds of sound a second, time left.
+def progress_bar(*columns: ProgressColumn, **options: Any) -> Progress:
+    """A bar on standard error with these columns; it shows nothing where nobody looks (a pipe)."""
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        *columns,
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        disable=not console.is_terminal,
+        **options,
+    )
 
-    Use it in a ``with`` statement. It shows nothing where nobody looks (a file, a pipe).
-    """
+
+class ProgressBar:
+    """Files done, seconds of sound a second, time left; for a ``with`` statement."""
 
     def __init__(self, waiting: str, working: str) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
+        self._bar = progress_bar(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             TextColumn("{task.fields[files]}"),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
-            console=console,
-            disable=not console.is_terminal,
             transient=True,
         )
         self._working = working
@@ -91,12 +101,7 @@ class ProgressBar:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self._bar.disable:  # rich before 14.2 ends even a bar that it never showed
             self._bar.stop()
 
@@ -116,26 +121,6 @@ class ProgressBar:
         """One more file, of so many bytes, is done."""
         self._files += 1
         self._bar.update(self._task, advance=size, files=f"{self._files}/{self._of} files")
-
-
-@contextmanager
-def every_output() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Write several outputs: one that fails, on a full disk for example, does not lose the others.
-
-    Gives a function for a ``with`` statement round each output. The errors are raised at the end.
-    """
-    errors: list[PrismError] = []
-
-    @contextmanager
-    def output() -> Iterator[None]:
-        try:
-            yield
-        except PrismError as error:
-            errors.append(error)
-
-    yield output
-    if errors:
-        raise PrismError("; ".join(map(str, errors)))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +39,7 @@ def command(
         note("2 of 2: synthetic sounds in noise, from samples to labels (about a minute)")
     synthetic = demo.synthetic_sounds(output, seed)
     if json:
-        say_json({"real": real.as_dict(), "synthetic": synthetic.as_dict()})
+        say_json({"real": asdict(real), "synthetic": asdict(synthetic)})
         return
     for part in (real, synthetic):
         say("")

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import ProgressBar, end, note, orderly_stop, printable, say_json
+from prism_audio.cli.pictures import check_picture, draw_shift
+from prism_audio.errors import InputError
+from prism_audio.io.text import counted
 
 if TYPE_CHECKING:
     from prism_audio.encoders.protocol import Encoder
@@ -40,10 +44,8 @@ def command(
 
     Example: [bold]prism diagnose noisy --clean clean -o shift.png[/bold]
     """
-    from prism_audio.cli.console import end, orderly_stop, say_json
     from prism_audio.cli.diagnosis import look_document, show_look
     from prism_audio.cli.gather import gather_batch
-    from prism_audio.errors import InputError
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.sources import find_classes
     from prism_audio.model.diagnose import look_at
@@ -69,12 +71,8 @@ def command(
 def _with_pairs(
     noisy: Path, clean: Path, picture: Path | None, encoder: str | None, as_json: bool
 ) -> NoReturn:
-    from prism_audio.cli.console import end, note, orderly_stop, printable, say_json
     from prism_audio.cli.diagnosis import shift_document, show_shift
-    from prism_audio.cli.pictures import check_picture, draw_shift
     from prism_audio.encoders.registry import DEFAULT, load_encoder
-    from prism_audio.errors import InputError
-    from prism_audio.io.text import counted
     from prism_audio.labelling.batch import kind_of
     from prism_audio.model.diagnose import pair_rows, shift_of
 
@@ -108,7 +106,6 @@ def _with_pairs(
 
 
 def _embeddings(path: Path, encoder: Encoder | None) -> Batch:
-    from prism_audio.cli.console import ProgressBar, printable
     from prism_audio.labelling.batch import embed_batch, kind_of, read_batch
 
     if encoder is None or kind_of([path]) != "audio":

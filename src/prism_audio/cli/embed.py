@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import (
+    ProgressBar,
+    end,
+    failure_list,
+    note,
+    orderly_stop,
+    printable,
+    say,
+    say_json,
+)
 from prism_audio.cli.options import Engine
+from prism_audio.errors import InputError
 
 
 def command(
@@ -31,7 +42,7 @@ def command(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Threads (ray: tasks) that decode; by default one for every core."
+            min=1, help="Threads that decode, by default one for every core (ray: tasks at a time)."
         ),
     ] = None,
     shard: Annotated[
@@ -51,19 +62,8 @@ def command(
 
     Example: [bold]prism embed recordings -o embeddings[/bold]
     """
-    from prism_audio.cli.console import (
-        ProgressBar,
-        end,
-        failure_list,
-        note,
-        orderly_stop,
-        printable,
-        say,
-        say_json,
-    )
     from prism_audio.encoders.embedding.engine import embed_files
     from prism_audio.encoders.registry import load_encoder
-    from prism_audio.errors import InputError
     from prism_audio.out_of_core.cluster import connect
     from prism_audio.out_of_core.ray_embed import embed_on_ray
     from prism_audio.store.store import Store

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import note, printable, say, say_json
+from prism_audio.cli.pictures import check_picture, draw_confusion
+from prism_audio.cli.text_tables import show_table
+from prism_audio.errors import InputError
+from prism_audio.io.text import counted
 
 if TYPE_CHECKING:
     from prism_audio.evaluation.label_thresholds import LabelThreshold
@@ -57,9 +62,6 @@ def command(
     Example: [bold]prism evaluate out.events.csv --truth audacity_labels/[/bold]
     Example: [bold]prism evaluate out.csv --truth t.csv --precision 0.9[/bold]
     """
-    from prism_audio.cli.console import note, printable
-    from prism_audio.cli.pictures import check_picture
-    from prism_audio.errors import InputError
     from prism_audio.evaluation.label_thresholds import find_thresholds, judge_events
     from prism_audio.evaluation.label_thresholds import save_thresholds as keep_thresholds
     from prism_audio.evaluation.results import (
@@ -103,9 +105,6 @@ def command(
 
 
 def _show_thresholds(rows: Sequence[LabelThreshold]) -> None:
-    from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import show_table
-
     say("")
     columns = ("threshold", "right before", "right after", "of all right")
     show_table(
@@ -134,8 +133,6 @@ def _evaluate_events(
     limits: list[LabelThreshold] | None,
     as_json: bool,
 ) -> None:
-    from prism_audio.cli.console import say, say_json
-    from prism_audio.cli.text_tables import show_table
     from prism_audio.evaluation.event_scores import (
         add_up,
         count_events,
@@ -143,7 +140,6 @@ def _evaluate_events(
         f1_interval,
         total,
     )
-    from prism_audio.io.text import counted
 
     recordings = sorted({event.file for event in (*wanted, *found)})
     pairs = [
@@ -168,19 +164,12 @@ def _evaluate_events(
             | _as_document(limits)
         )
         return
+    both = {label: (events[label], segments[label]) for label in events}
+    both["all"] = total(events.values()), total(segments.values())
     rows = [
-        (
-            label,
-            *(
-                _percent(getattr(kind[label], name))
-                for kind in (events, segments)
-                for name in NAMES
-            ),
-        )
-        for label in events
+        (label, *(_percent(getattr(count, name)) for count in counts for name in NAMES))
+        for label, counts in both.items()
     ]
-    ends = [total(kind.values()) for kind in (events, segments)]
-    rows.append(("all", *(_percent(getattr(count, name)) for count in ends for name in NAMES)))
     columns = [f"{kind} {name}" for kind in ("event", "seg.") for name in ("prec.", "rec.", "F1")]
     show_table(("label", *columns), rows, numbers=columns)
     where = counted(len(recordings), "recording")
@@ -203,12 +192,8 @@ def _evaluate_clips(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    from prism_audio.cli.console import note, printable, say, say_json
-    from prism_audio.cli.pictures import draw_confusion
-    from prism_audio.cli.text_tables import show_table
     from prism_audio.evaluation import clip_scores as scores
     from prism_audio.evaluation.results import pair_clips, read_truth
-    from prism_audio.io.text import counted
 
     labels = read_truth(truth)
     before, after = (pair_clips(list(records), labels, name) for name in ("zero_shot", "label"))

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import printable, say, say_json
+from prism_audio.errors import InputError
+from prism_audio.io.table_files import check_output
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter
@@ -42,9 +45,6 @@ def command(
 
     Example: [bold]prism export site.safetensors -o site.onnx[/bold]
     """
-    from prism_audio.cli.console import printable, say, say_json
-    from prism_audio.errors import InputError
-    from prism_audio.io.table_files import check_output
     from prism_audio.model.adapter import Adapter
 
     kinds = {suffix: name for name, suffix in FORMATS.items()}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import note, printable, say, say_json
+from prism_audio.errors import InputError
 
 if TYPE_CHECKING:
     from prism_audio.encoders.clap.encoder import ClapEncoder
@@ -39,7 +41,6 @@ def command(
 
     Example: [bold]prism export-encoder laion/clap-htsat-fused -o clap-onnx[/bold]
     """
-    from prism_audio.cli.console import note, printable, say, say_json
     from prism_audio.encoders.clap.encoder import ClapEncoder
     from prism_audio.encoders.clap.export.drift import LABELS, Probe, made_sounds
     from prism_audio.encoders.clap.export.write import export_clap, file_sizes
@@ -71,7 +72,6 @@ def _windows(encoder: ClapEncoder, folder: Path) -> Float32:
 
     from prism_audio.audio.windows import encoder_windows
     from prism_audio.datasets.folder import audio_files
-    from prism_audio.errors import InputError
 
     files = list(audio_files(folder))[:_RECORDINGS]
     if not files:

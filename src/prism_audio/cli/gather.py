@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prism_audio.cli.console import ProgressBar, end, note, printable
 from prism_audio.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def gather_batch(paths: Sequence[Path], classes: Classes, *, windows: bool = Fal
 
     Ends the command, with the reasons, where not one recording could be read.
     """
-    from prism_audio.cli.console import ProgressBar, end, printable
     from prism_audio.labelling.batch import kind_of
     from prism_audio.labelling.sources import read_rows
 
@@ -46,7 +46,6 @@ def gather_batch(paths: Sequence[Path], classes: Classes, *, windows: bool = Fal
 
 def warn_of_labels(classes: Classes) -> None:
     """Note what looks wrong with a list of labels; an adapter's were looked at when it was made."""
-    from prism_audio.cli.console import note, printable
     from prism_audio.labelling.word_list import label_warnings
 
     if classes.adapter is None:
@@ -86,6 +85,4 @@ def gather_chunks(
 
 def place_of(paths: Sequence[Path], given: str | None) -> str:
     """A name for the place: the one given, or that of the folder or file."""
-    from prism_audio.cli.console import printable
-
     return given if given is not None else printable(Path(paths[0]).resolve().name)

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import say, say_json
+from prism_audio.errors import InputError, PrismError
 
 
 def command(
@@ -34,8 +36,6 @@ def command(
     """
     from dataclasses import asdict
 
-    from prism_audio.cli.console import say, say_json
-    from prism_audio.errors import InputError, PrismError
     from prism_audio.io.locks import Locked, exclusive
     from prism_audio.model.adapter import Adapter
     from prism_audio.model.history import AdapterStore

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import say, say_json
+from prism_audio.cli.text_tables import show_pairs, show_table, show_text
 from prism_audio.model.facts import ClassEvidence
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ def command(
 
     Example: [bold]prism inspect site.safetensors[/bold]
     """
-    from prism_audio.cli.console import say_json
     from prism_audio.model.adapter import Adapter
 
     found = Adapter.load(adapter)
@@ -103,9 +104,6 @@ def _change(row: dict[str, Any], name: str, form: str) -> str:
 
 def show(adapter: Adapter) -> None:
     """Print the card and the classes for people."""
-    from prism_audio.cli.console import say
-    from prism_audio.cli.text_tables import show_pairs, show_table, show_text
-
     show_pairs("PRISM adapter", adapter.card())
     say("")
     show_table(

@@ -7,6 +7,9 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options, station_options
+from prism_audio.cli.console import end, note, orderly_stop, printable
+from prism_audio.errors import InputError
+from prism_audio.io.table_files import check_output
 
 
 def command(
@@ -86,12 +89,9 @@ def command(
     Example: [bold]arecord -f S16_LE -r 16000 | prism listen - --rate 16000 -l x.txt[/bold]
     Example: [bold]prism listen yard=rtsp://cam/1 mic -a x.safetensors --db events.db[/bold]
     """
-    from prism_audio.cli.console import end, note, orderly_stop, printable
     from prism_audio.cli.gather import warn_of_labels
     from prism_audio.cli.notices import JsonTeller, Teller
     from prism_audio.cli.station_setup import AdapterSink, ListenerSettings, SinkSettings
-    from prism_audio.errors import InputError
-    from prism_audio.io.table_files import check_output
     from prism_audio.labelling.calibration import estimator
     from prism_audio.labelling.sources import find_classes
     from prism_audio.station.announcing import Announcements, QuietHours

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, printable, say, say_json
 from prism_audio.errors import InputError, PrismError
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ def command(
 
     Example: [bold]prism mix dog.wav street.wav --snr -6 -o dog_street.wav[/bold]
     """
-    from prism_audio.cli.console import end, printable, say, say_json
-
     jobs = plan(foreground, background, out, seed)
     mixer = Mixer(parse_snr(snr), kind, level, rate)
     done: list[dict[str, Any]] = []

@@ -29,15 +29,7 @@ from prism_audio.station.sources import File
 
 
 class Teller:
-    """A sink that counts what was heard, and tells it to people.
-
-    Parameters
-    ----------
-    hearings : sequence of Hearing
-        The sources.
-    warmup : int
-        Windows of the warm-up, for the settings.
-    """
+    """A sink that counts what was heard, and tells it to people."""
 
     name = "standard output"
     announces = False  # it counts every event, and leaves out those that are not announced

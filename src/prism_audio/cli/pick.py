@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import ProgressBar, end, note, orderly_stop, printable, say, say_json
+from prism_audio.io.text import counted
 
 if TYPE_CHECKING:
     from prism_audio.model.adapter import Adapter
@@ -40,11 +42,9 @@ def command(
 
     Example: [bold]prism pick recordings -a site.safetensors -n 30 -o todo[/bold]
     """
-    from prism_audio.cli.console import end, note, orderly_stop, printable, say, say_json
     from prism_audio.evaluation.picking import pick
     from prism_audio.evaluation.population import survey
     from prism_audio.evaluation.todo import SHEET, Todo, read_picked
-    from prism_audio.io.text import counted
     from prism_audio.labelling.calibration import refuse_other_encoder
     from prism_audio.model.adapter import Adapter
 
@@ -83,7 +83,6 @@ def command(
 
 def _open(recordings: Path, site: Adapter, out: Path) -> tuple[Store, list[tuple[str | Path, str]]]:
     """The store, or a new one in ``out`` with the embeddings of a folder; and what failed there."""
-    from prism_audio.cli.console import ProgressBar
     from prism_audio.labelling.batch import kind_of
     from prism_audio.labelling.sources import find_classes
     from prism_audio.store.store import Store

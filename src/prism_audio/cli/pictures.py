@@ -9,8 +9,8 @@ from collections.abc import Mapping, Set
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from prism_audio.errors import PrismError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.runtime import import_extra
 from prism_audio.io.table_files import check_output
 from prism_audio.io.types import Float64
 
@@ -125,11 +125,8 @@ def _save(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _figure() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise PrismError(
-            "a picture needs matplotlib (pip install 'prism-audio[bench]'); "
-            "without --out the table is printed all the same"
-        ) from None
-    return Figure
+    return import_extra(
+        "matplotlib.figure",
+        "a picture needs matplotlib (pip install 'prism-audio[bench]'); "
+        "without --out the table is printed all the same",
+    ).Figure

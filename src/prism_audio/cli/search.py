@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import note, printable, say_json
+from prism_audio.cli.text_tables import number, show_table
+from prism_audio.errors import InputError
+from prism_audio.io.table_files import SUFFIXES, check_output, write_table
 
 if TYPE_CHECKING:
     from prism_audio.encoders.protocol import Encoder
@@ -37,9 +41,6 @@ def command(
     Example: [bold]prism search embeddings "breaking glass" -n 20[/bold]
     Example: [bold]prism search embeddings clip.wav -a site.safetensors[/bold]
     """
-    from prism_audio.cli.console import note, printable, say_json
-    from prism_audio.cli.text_tables import number, show_table
-    from prism_audio.io.table_files import SUFFIXES, check_output, write_table
     from prism_audio.labelling.calibration import refuse_other_encoder
     from prism_audio.labelling.search import nearest
     from prism_audio.labelling.sources import as_encoder
@@ -87,7 +88,6 @@ def _vector(query: str, encoder: Encoder, prompts: str, site: Adapter | None) ->
 
     from prism_audio.encoders.embedding.recordings import embed_audio
     from prism_audio.encoders.prompts import PromptSet, clean_label, prototypes
-    from prism_audio.errors import InputError
 
     if Path(query).is_file():
         sound = embed_audio(encoder, [query])

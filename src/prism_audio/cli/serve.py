@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import note, say
+from prism_audio.errors import InputError, PrismError
 
 PORT = 8765
 
@@ -93,9 +95,6 @@ def command(
 
     Example: [bold]prism serve --adapter site.safetensors --store sites[/bold]
     """
-    from prism_audio.cli.console import note, say
-    from prism_audio.errors import InputError, PrismError
-
     try:
         from prism_audio.serve.app import create_app
         from prism_audio.serve.server import open_port, run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,69 +10,33 @@ import typer
 
 from prism_audio.station.when import When
 
-PANEL = "Station"
+option = partial(typer.Option, rich_help_panel="Station")
 
-Database = Annotated[
-    Path | None,
-    typer.Option("--db", help="Record events in this SQLite database.", rich_help_panel=PANEL),
-]
-Clips = Annotated[
-    Path | None,
-    typer.Option(help="Write the sound of events into this folder.", rich_help_panel=PANEL),
-]
-ClipFormat = Annotated[str, typer.Option(help="Clips as flac or wav.", rich_help_panel=PANEL)]
-Keep = Annotated[
-    str | None,
-    typer.Option(help="Keep so many clips a label, the newest: 20/label.", rich_help_panel=PANEL),
-]
-MaxGb = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Keep clips up to so many gigabytes.", rich_help_panel=PANEL),
-]
-PreRoll = Annotated[
-    float,
-    typer.Option(min=0.0, max=30.0, help="Seconds before an event in its clip.",
-                 rich_help_panel=PANEL),
-]  # fmt: skip
-PostRoll = Annotated[
-    float,
-    typer.Option(min=0.0, max=30.0, help="Seconds after an event in its clip.",
-                 rich_help_panel=PANEL),
-]  # fmt: skip
+Database = Annotated[Path | None, option("--db", help="Record events in this SQLite database.")]
+Clips = Annotated[Path | None, option(help="Write the sound of events into this folder.")]
+ClipFormat = Annotated[str, option(help="Clips as flac or wav.")]
+Keep = Annotated[str | None, option(help="Keep so many clips a label, the newest: 20/label.")]
+MaxGb = Annotated[float | None, option(min=0.0, help="Keep clips up to so many gigabytes.")]
+PreRoll = Annotated[float, option(min=0.0, max=30.0, help="Seconds before an event in its clip.")]
+PostRoll = Annotated[float, option(min=0.0, max=30.0, help="Seconds after an event in its clip.")]
 Mqtt = Annotated[
     str | None,
-    typer.Option(
+    option(
         envvar="PRISM_MQTT",
         help="Publish events: mqtt://user:password@host/prism; or in PRISM_MQTT.",
-        rich_help_panel=PANEL,
     ),
 ]
 Cooldown = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        help="Seconds in which a label is not announced again.",
-        rich_help_panel=PANEL,
-    ),
+    float, option(min=0.0, help="Seconds in which a label is not announced again.")
 ]
-Quiet = Annotated[
-    str | None,
-    typer.Option(help="Record, but announce nothing: 22:00-06:00.", rich_help_panel=PANEL),
-]
-Adapters = Annotated[
-    Path | None,
-    typer.Option(help="Keep the adapters of sources here, with history.", rich_help_panel=PANEL),
-]
-Recalibrate = Annotated[
-    When | None,
-    typer.Option(help="Calibrate again on what was heard.", rich_help_panel=PANEL),
-]
+Quiet = Annotated[str | None, option(help="Record, but announce nothing: 22:00-06:00.")]
+Adapters = Annotated[Path | None, option(help="Keep the adapters of sources here, with history.")]
+Recalibrate = Annotated[When | None, option(help="Calibrate again on what was heard.")]
 Patience = Annotated[
     float,
-    typer.Option(
+    option(
         "--watchdog",
         min=1.0,
         help="Warn after so many seconds of silence, or without sound.",
-        rich_help_panel=PANEL,
     ),
 ]

@@ -97,6 +97,6 @@ def show_text(text: str) -> None:
         console.print(Text(" " * indent) + line)
 
 
-def number(value: float | None, digits: int = 2) -> str:
+def number(value: float | None) -> str:
     """A number for a table; empty where there is none."""
-    return "" if value is None else f"{value:.{digits}f}"
+    return "" if value is None else f"{value:.2f}"

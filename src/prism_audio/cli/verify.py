@@ -11,6 +11,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from prism_audio.cli import options
+from prism_audio.cli.console import end, note, printable, say_json
+from prism_audio.cli.text_tables import show_table
+from prism_audio.errors import PrismError, PrismWarning, StoreError
 
 EXPORTS = (".onnx", ".json", ".npz", ".h")
 # A larger file is none of the exports; they are read whole.
@@ -18,22 +21,13 @@ MAX_EXPORT = 2**31
 
 
 class Finding(NamedTuple):
-    """How one file or folder stands.
+    """How one file or folder stands."""
 
-    Attributes
-    ----------
-    path, kind : str
-        What was checked, and what it is: adapter, store, shard, export, tensors, asset.
-    state : str
-        ``ok``, ``no hash`` (an older version wrote it; its form is right) or ``damaged``.
-    detail : str
-        What is wrong, and what to do.
-    """
-
+    # What was checked, and what it is: adapter, store, shard, export, tensors, asset.
     path: str
     kind: str
-    state: str
-    detail: str = ""
+    state: str  # ``ok``, ``no hash`` (an older version wrote it; its form is right) or ``damaged``
+    detail: str = ""  # what is wrong, and what to do
 
 
 def command(
@@ -52,9 +46,6 @@ def command(
 
     Example: [bold]prism verify site.safetensors embeddings/[/bold]
     """
-    from prism_audio.cli.console import end, note, printable, say_json
-    from prism_audio.cli.text_tables import show_table
-
     findings = [finding for path in paths for finding in check(path)]
     findings = [finding._replace(path=printable(finding.path)) for finding in findings]
     if as_json:
@@ -99,7 +90,6 @@ def check(path: Path) -> Iterator[Finding]:
 
 def check_store(folder: Path) -> Iterator[Finding]:
     """The settings of a store, and every shard that is damaged or has no hash."""
-    from prism_audio.errors import StoreError
     from prism_audio.store.store import read_own_shard, read_settings, shard_files
 
     try:
@@ -136,7 +126,6 @@ def check_file(path: Path) -> Finding | None:
 
 def _check_tensors(path: Path) -> Finding | None:
     """An adapter, a shard or a tensor file of an export, by its metadata."""
-    from prism_audio.errors import PrismError, PrismWarning
     from prism_audio.io.safe_tensors import HASH_KEY, TensorFileError, read_header
     from prism_audio.model.adapter import Adapter
     from prism_audio.model.adapter_file import FORMAT

@@ -19,20 +19,8 @@ def audio_files(
     A recording is known by its suffix, in upper or lower case. Hidden files and folders are left out.
     Linked folders are followed, but each folder is read once however many names lead to it (its own
     name first), so that a link can neither trap the search nor count a recording twice. A link to
-    nothing, or to itself, stays in the list: the decoder will say that it cannot be read.
-
-    Parameters
-    ----------
-    folder : path
-        Where to begin.
-    onerror : callable, optional
-        Given the path and the error of a sub-folder that cannot be read; without it the error is
-        raised.
-
-    Raises
-    ------
-    InputError
-        If ``folder`` is not a folder or cannot be read.
+    nothing, or to itself, stays in the list: the decoder will say that it cannot be read. ``onerror`` is
+    given the path and the error of a sub-folder that cannot be read; without it the error is raised.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -86,30 +74,17 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """Recordings with the class that their folder names.
+    """Recordings with the class that their folder names."""
 
-    Attributes
-    ----------
-    files : list of Path
-        The recordings, sorted.
-    classes : list of str
-        The names of the classes, sorted.
-    labels : list of int
-        For every recording the index of its class in ``classes``.
-    """
-
-    files: list[Path]
-    classes: list[str]
-    labels: list[int]
+    files: list[Path]  # the recordings, sorted
+    classes: list[str]  # the names of the classes, sorted
+    labels: list[int]  # for every recording the index of its class in ``classes``
 
 
 def class_folders(folder: str | Path) -> ClassFolders:
     """A labelled dataset: each sub-folder is a class, whatever depth its recordings lie at.
 
-    Raises
-    ------
-    InputError
-        If there is no recording, or one lies beside the sub-folders and so has no class.
+    A recording beside the sub-folders has no class and is an error.
     """
     root = Path(folder)
     files = audio_files(root)

@@ -16,32 +16,16 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Published:
-    """A labelled dataset as its authors publish it.
+    """A labelled dataset as its authors publish it."""
 
-    Attributes
-    ----------
-    name : str
-        ``esc50``, ``us8k``, ``tau2019`` or ``folder``.
-    files : list of Path
-        The clips, in the order of the dataset's own table.
-    classes : list of str
-        Names of the classes, in the order of their numbers.
-    labels : list of int
-        The class of every clip.
-    folds : list of int
-        The fold of every clip, from 1 on.
-    groups : list of str
-        What else divides the clips, for example the recording device; empty if nothing does.
-    sources : list of str
-        The recording that each clip was cut from; clips of one source are alike. Empty if unknown.
-    """
-
-    name: str
-    files: list[Path]
-    classes: list[str]
-    labels: list[int]
-    folds: list[int]
+    name: str  # ``esc50``, ``us8k``, ``tau2019`` or ``folder``
+    files: list[Path]  # the clips, in the order of the dataset's own table
+    classes: list[str]  # names of the classes, in the order of their numbers
+    labels: list[int]  # the class of every clip
+    folds: list[int]  # the fold of every clip, from 1 on
+    # What else divides the clips, for example the recording device; empty if nothing does.
     groups: list[str] = field(default_factory=list)
+    # The recording that each clip was cut from; clips of one source are alike. Empty if unknown.
     sources: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -99,21 +83,9 @@ def load_numbered(
 ) -> Published:
     """A dataset whose table gives every clip a fold, and its class as a number and a name.
 
-    Parameters
-    ----------
-    name, folder, source
-        Of the dataset.
-    tables : sequence of str
-        Where its table may lie.
-    columns : five names
-        The columns with file name, fold, number and name of the class, and original recording.
-    place : str
-        The path of a clip, with ``{name}`` for its file name and perhaps ``{fold}``.
-
-    Raises
-    ------
-    InputError
-        When the table or clips are missing; the message says which, and where to get them.
+    The table is the first of ``tables`` that is there. Its ``columns`` hold file name, fold, number and
+    name of the class, and original recording. ``place`` is the path of a clip, with ``{name}`` for its
+    file name and perhaps ``{fold}``.
     """
     root = Path(folder)
     rows = read_table(root, tables, columns, source)

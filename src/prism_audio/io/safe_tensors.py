@@ -48,24 +48,12 @@ class TensorSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorHeader:
-    """The header of a file after all checks.
+    """The header of a file after all checks."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    metadata : dict of str to str
-        What the writer noted.
-    tensors : dict of str to TensorSpec
-        Type, shape and place of every tensor.
-    begin : int
-        Where the numbers begin.
-    """
-
-    path: Path
-    metadata: dict[str, str]
-    tensors: dict[str, TensorSpec]
-    begin: int
+    path: Path  # the file
+    metadata: dict[str, str]  # what the writer noted
+    tensors: dict[str, TensorSpec]  # type, shape and place of every tensor
+    begin: int  # where the numbers begin
     _document: dict[str, Any]
 
     def is_intact(self) -> bool | None:
@@ -95,13 +83,8 @@ class TensorHeader:
 def read_header(path: str | os.PathLike[str], max_header: int = MAX_HEADER) -> TensorHeader:
     """The header of a safetensors file; only its own bytes are read.
 
-    Raises
-    ------
-    TensorFileError
-        If it is larger than ``max_header`` bytes, is no JSON of the right form, or does not describe
-        exactly the bytes that follow it.
-    OSError
-        If the file cannot be read.
+    It is refused if it is larger than ``max_header`` bytes, is no JSON of the right form, or does not
+    describe exactly the bytes that follow it.
     """
     file = Path(path)
     with file.open("rb") as handle:
@@ -162,25 +145,19 @@ def dump(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> by
     return b"".join([len(header).to_bytes(8, "little"), header, *payload])
 
 
-def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """A JSON document of bounded size and depth, whose keys are unique.
-
-    Raises
-    ------
-    TensorFileError
-        If it is none.
-    """
+def parse_json(text: str | bytes) -> Any:
+    """A JSON document of bounded size and depth, whose keys are unique; others are refused."""
     marks = ("[", "{", ",") if isinstance(text, str) else (b"[", b"{", b",")
     if sum(map(text.count, marks)) > MAX_VALUES:  # type: ignore[arg-type]
         raise TensorFileError(f"its JSON holds more than {MAX_VALUES:,} values")
     try:
         document = json.loads(text, object_pairs_hook=_unique)
     except RecursionError:
-        raise TensorFileError(f"its JSON is nested more than {max_depth} levels deep") from None
+        raise TensorFileError(f"its JSON is nested more than {MAX_DEPTH} levels deep") from None
     except ValueError as error:
         raise TensorFileError(f"its JSON cannot be read: {error}") from None
     level = [document]
-    for _ in range(max_depth):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for value in level
@@ -189,7 +166,7 @@ def parse_json(text: str | bytes, max_depth: int = MAX_DEPTH) -> Any:
         ]
         if not level:
             return document
-    raise TensorFileError(f"its JSON is nested more than {max_depth} levels deep")
+    raise TensorFileError(f"its JSON is nested more than {MAX_DEPTH} levels deep")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,11 +8,13 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from prism_audio.errors import InputError, PrismError
 from prism_audio.io.atomic import atomic_write
+from prism_audio.io.runtime import import_extra
 
 SUFFIXES = (".csv", ".json", ".parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -66,9 +68,8 @@ def write_table(
         elif suffix == ".json":
             file.write(json.dumps(list(rows), indent=1, ensure_ascii=False).encode())
         else:
-            arrow, parquet = _pyarrow(target)
-            table = {name: [row[name] for row in rows] for name in columns}
-            parquet.write_table(arrow.table(table), file)
+            table = _pyarrow(target).table({name: [row[name] for row in rows] for name in columns})
+            import_module("pyarrow.parquet").write_table(table, file)
 
 
 def _cell(column: str, value: Any) -> Any:
@@ -84,13 +85,8 @@ def plain_cell(value: Any) -> Any:
     return value[1:] if guarded else value
 
 
-def _pyarrow(target: Path) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise PrismError(
-            f"{target}: Parquet needs pyarrow (pip install 'prism-audio[bench]'); "
-            "or write .csv or .json"
-        ) from None
-    return pyarrow, parquet
+def _pyarrow(target: Path) -> Any:
+    return import_extra(
+        "pyarrow",
+        f"{target}: Parquet needs pyarrow (pip install 'prism-audio[bench]'); or write .csv or .json",
+    )

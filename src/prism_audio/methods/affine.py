@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
-from prism_audio.methods.posterior import CLIP_SCALE, resolve_scale
+from prism_audio.methods.base import Fitted, Kind, linear_head
+from prism_audio.methods.posterior import ScaledMethod, resolve_scale
 
 
 def identity(d: int) -> Float64:
@@ -97,19 +97,10 @@ class Adam:
 
 
 @dataclass(frozen=True)
-class AffineMethod(RowMethod):
-    """A method that minimises a loss of the logits, starting from the identity map.
+class AffineMethod(ScaledMethod):
+    """A method that minimises a loss of the logits, starting from the identity map."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
-    rate : float
-        Size of a step of Adam.
-    """
-
-    scale: float | str = CLIP_SCALE
-    rate: float = 1e-3
+    rate: float = 1e-3  # size of a step of Adam
 
     kind = Kind.BLIND
     gradients = True

@@ -20,15 +20,9 @@ from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
 
 @dataclass(frozen=True)
 class AudioPrototypes(RowMethod):
-    """Nearest audio prototype, found by text.
+    """Nearest audio prototype, found by text."""
 
-    Parameters
-    ----------
-    neighbours : int
-        Clips that make a prototype, at most.
-    """
-
-    neighbours: int = 35
+    neighbours: int = 35  # clips that make a prototype, at most
 
     name = "audio_prototypes"
     origin = "Kushwaha and Fuentes, multimodal prototypical approach, Interspeech 2023"

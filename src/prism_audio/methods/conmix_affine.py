@@ -38,14 +38,9 @@ RANK_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class CoNMixAffine(AffineMethod):
-    """Pseudo-label consistency.
+    """Pseudo-label consistency."""
 
-    Parameters
-    ----------
-    rounds, steps : int
-        How often pseudo-labels are made, and steps of Adam in between.
-    """
-
+    # How often pseudo-labels are made, and steps of Adam in between.
     rounds: int = 3
     steps: int = 10
 

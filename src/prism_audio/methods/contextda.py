@@ -21,15 +21,9 @@ from prism_audio.methods.base import ContextMethod, Fitted, Kind, linear_head
 
 @dataclass(frozen=True)
 class _ContextDA(ContextMethod):
-    """The shared part of both forms.
+    """The shared part of both forms."""
 
-    Parameters
-    ----------
-    tau : float
-        Part of the background's score that is subtracted.
-    """
-
-    tau: float = 0.5
+    tau: float = 0.5  # part of the background's score that is subtracted
 
     origin = "Acevedo et al., domain adaptation in audio-text models, Interspeech 2025"
     kind = Kind.ORACLE

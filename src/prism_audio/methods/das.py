@@ -33,15 +33,9 @@ NOISE_PHRASES = (
 
 @dataclass(frozen=True)
 class DAS(ContextMethod):
-    """Text-only noise direction.
+    """Text-only noise direction."""
 
-    Parameters
-    ----------
-    weight : float
-        lambda, the weight of the drift's cosine.
-    """
-
-    weight: float = 0.1
+    weight: float = 0.1  # lambda, the weight of the drift's cosine
 
     name = "das"
     origin = "Vo et al., drift-augmented scoring, arXiv 2606.04844, 2026"

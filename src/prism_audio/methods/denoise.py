@@ -10,14 +10,13 @@ the registry: run any method on the embeddings of the cleaned recordings.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism_audio.audio.arrays import from_array
-from prism_audio.errors import PrismError
+from prism_audio.io.runtime import import_extra
 
 # 180 dB below full scale. Digital silence would make the gate divide zero by zero.
 DITHER = 1e-9
@@ -25,12 +24,9 @@ DITHER = 1e-9
 
 def load_noisereduce() -> Any:
     """The package that reduces noise, or an error that says how to install it."""
-    try:
-        return importlib.import_module("noisereduce")
-    except ImportError as error:
-        raise PrismError(
-            "denoise needs the package noisereduce: pip install 'prism-audio[denoise]'"
-        ) from error
+    return import_extra(
+        "noisereduce", "denoise needs the package noisereduce: pip install 'prism-audio[denoise]'"
+    )
 
 
 def denoise(samples: Any, rate: int) -> NDArray[np.float32]:

@@ -25,33 +25,18 @@ from scipy import linalg
 from prism_audio.errors import InputError
 from prism_audio.geometry.ccvd import NO_SCATTER
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.base import Fitted, Kind, linear_head
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class GaussianEM(RowMethod):
-    """Linear discriminant analysis without labels.
+class GaussianEM(ScaledMethod):
+    """Linear discriminant analysis without labels."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax it starts from; see :mod:`prism_audio.methods.posterior`.
-    iterations : int
-        Rounds of EM.
-    kappa : float
-        Weight of the text anchor of a class, in clips.
-    rho : float
-        Shrinkage of the covariance, in units of the mean variance.
-    prior : {"learned", "even"}
-        Whether the class proportions pi are updated, or stay equal.
-    """
-
-    scale: float | str = CLIP_SCALE
-    iterations: int = 10
-    kappa: float = 5.0
-    rho: float = 1.0
-    prior: str = "learned"
+    iterations: int = 10  # rounds of EM
+    kappa: float = 5.0  # weight of the text anchor of a class, in clips
+    rho: float = 1.0  # shrinkage of the covariance, in units of the mean variance
+    prior: str = "learned"  # whether the class proportions pi are updated, or stay equal
 
     name = "gaussian_em"
     origin = "Friedman, JASA 1989, under EM with text anchors"

@@ -9,6 +9,8 @@ solvers divide the log-likelihood, which sums over hundreds of dimensions, and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
@@ -51,6 +53,23 @@ def unit_means(sums: Float64) -> Float64:
 def positive(v: Float64) -> Float64:
     """Variances with a floor, so that they can be divided by."""
     return np.asarray(np.maximum(v, VARIANCE_FLOOR * max(float(v.mean()), VARIANCE_FLOOR)))
+
+
+def fit_mixture(
+    E: Float64,
+    log_text: Float64,
+    start: tuple[Float64, Float64],
+    update: Callable[[Float64], tuple[Float64, Float64]],
+    k: int,
+    rounds: int,
+    steps: int,
+) -> tuple[Float64, Float64, Float64]:
+    """z, mu and v after ``rounds`` of assignments; ``update`` takes z to the next mu and v."""
+    W, z, (mu, v) = affinity(E, k), np.exp(log_text), start
+    for _ in range(rounds):
+        z = assignments(z, log_text, log_likelihood(E, mu, v), W, k, steps)
+        mu, v = update(z)
+    return assignments(z, log_text, log_likelihood(E, mu, v), W, k, steps), mu, v
 
 
 def assignments(

@@ -20,35 +20,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
+from prism_audio.methods.base import Fitted, Kind, highest
 from prism_audio.methods.mixture import unit_means
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class OnZeta(RowMethod):
-    """Online class biases and audio proxies.
+class OnZeta(ScaledMethod):
+    """Online class biases and audio proxies."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the text's softmax; see :mod:`prism_audio.methods.posterior`.
-    tau : float
-        Temperature of the proxies' softmax.
-    proxy_rate, bias_rate : float
-        First steps c_w and c_r.
-    alpha : float
-        Share of the clips, in units of 1 / C, up to which a class is raised.
-    beta : float
-        Weight of the proxies at the end of the stream.
-    """
-
-    scale: float | str = CLIP_SCALE
-    tau: float = 0.04
+    tau: float = 0.04  # temperature of the proxies' softmax
+    # First steps c_w and c_r.
     proxy_rate: float = 0.5
     bias_rate: float = 20.0
-    alpha: float = 1.0
-    beta: float = 0.8
+    alpha: float = 1.0  # share of the clips, in units of 1 / C, up to which a class is raised
+    beta: float = 0.8  # weight of the proxies at the end of the stream
 
     name = "onzeta"
     origin = "Qian and Hu, OnZeta, ECCV 2024"

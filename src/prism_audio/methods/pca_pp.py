@@ -65,19 +65,12 @@ def discriminant_basis(E: Float64, y: Labels, C: int, K: int, rho: float) -> Flo
 
 @dataclass(frozen=True)
 class PCAPlusPlus(RowMethod):
-    """Project onto the discriminant directions of the pseudo-classes.
+    """Project onto the discriminant directions of the pseudo-classes."""
 
-    Parameters
-    ----------
-    K, rounds : int
-        As in the PRISM paper.
-    rho : float
-        Ridge under the within-class scatter, in units of its mean variance.
-    """
-
+    # As in the PRISM paper.
     K: int = 60
     rounds: int = 3
-    rho: float = 1.0
+    rho: float = 1.0  # ridge under the within-class scatter, in units of its mean variance
 
     name = "pca_pp"
     origin = "the PRISM paper's run of Wu et al., PCA++, 2025"

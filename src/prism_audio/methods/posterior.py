@@ -13,14 +13,24 @@ other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from prism_audio.io.types import Float64
+from prism_audio.methods.base import RowMethod
 
 CLIP_SCALE = 100.0
 # The middle of the window (.2 to .5) in which TDA takes a CLIP posterior for one that is unsure.
 TYPICAL_ENTROPY = 0.35
 _HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class ScaledMethod(RowMethod):
+    """A method that takes class probabilities from the cosines with the text."""
+
+    scale: float | str = CLIP_SCALE  # a number, or "matched"
 
 
 def log_posterior(logits: Float64) -> Float64:
@@ -46,8 +56,8 @@ def resolve_scale(cosines: Float64, scale: float | str) -> float:
     return matched_scale(cosines) if scale == "matched" else float(scale)
 
 
-def matched_scale(cosines: Float64, typical: float = TYPICAL_ENTROPY) -> float:
-    """The s at which the median entropy of softmax(s cosines) is ``typical``.
+def matched_scale(cosines: Float64) -> float:
+    """The s at which the median entropy of softmax(s cosines) is :data:`TYPICAL_ENTROPY`.
 
     The entropy of a row falls as s grows, so the median does, and halving finds it. Where all
     classes are alike for most clips there is no such s, and CLIP's is as good as any.
@@ -56,13 +66,13 @@ def matched_scale(cosines: Float64, typical: float = TYPICAL_ENTROPY) -> float:
     if cosines.shape[1] == 1 or np.median(spread) <= 0:
         return CLIP_SCALE
     low, high = 0.0, 1.0 / float(np.median(spread))
-    while np.median(entropy(log_posterior(high * cosines))) > typical:
+    while np.median(entropy(log_posterior(high * cosines))) > TYPICAL_ENTROPY:
         low, high = high, 2 * high
         if high * spread.max() > 1e6:
             return CLIP_SCALE
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if np.median(entropy(log_posterior(middle * cosines))) > typical:
+        if np.median(entropy(log_posterior(middle * cosines))) > TYPICAL_ENTROPY:
             low = middle
         else:
             high = middle

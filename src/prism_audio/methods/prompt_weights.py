@@ -25,18 +25,11 @@ from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_sca
 
 @dataclass(frozen=True)
 class PromptWeights(ContextMethod):
-    """Weights of prompt templates by entropy.
+    """Weights of prompt templates by entropy."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
-    steps : int
-        Iterations.
-    """
-
+    # Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
     scale: float | str = CLIP_SCALE
-    steps: int = 20
+    steps: int = 20  # iterations
 
     name = "prompt_weights"
     origin = "El Khoury et al., prompt weighting by entropy, arXiv 2601.05011, 2026"

@@ -18,27 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.base import Fitted, Kind, linear_head
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class Sinkhorn(RowMethod):
-    """Balance the classes.
+class Sinkhorn(ScaledMethod):
+    """Balance the classes."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
-    iterations : int
-        At most so many; it stops when every class has its share to ``tolerance``.
-    tolerance : float
-        Largest relative error of a class's share.
-    """
-
-    scale: float | str = CLIP_SCALE
+    # At most so many; it stops when every class has its share to ``tolerance``.
     iterations: int = 300
-    tolerance: float = 1e-3
+    tolerance: float = 1e-3  # largest relative error of a class's share
 
     name = "sinkhorn"
     origin = "Cuturi, NeurIPS 2013; Asano et al., ICLR 2020"

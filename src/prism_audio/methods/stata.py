@@ -18,42 +18,30 @@ five assignment steps. Deviations: an unseen clip is scored without neighbours, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
+from prism_audio.methods.base import Fitted, Kind, highest
 from prism_audio.methods.mixture import (
     TEMPER,
-    affinity,
-    assignments,
     deviations,
+    fit_mixture,
     log_likelihood,
     positive,
     unit_means,
 )
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class StatA(RowMethod):
-    """Anchored mixture of Gaussians.
+class StatA(ScaledMethod):
+    """Anchored mixture of Gaussians."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
-    alpha : float
-        Weight of the anchor, in clips a class.
-    neighbours : int
-        Nearest clips whose assignments pull at a clip's own.
-    rounds, steps : int
-        Updates of the mixture, and assignment steps in each.
-    """
-
-    scale: float | str = CLIP_SCALE
-    alpha: float = 1.0
-    neighbours: int = 3
+    alpha: float = 1.0  # weight of the anchor, in clips a class
+    neighbours: int = 3  # nearest clips whose assignments pull at a clip's own
+    # Updates of the mixture, and assignment steps in each.
     rounds: int = 10
     steps: int = 5
 
@@ -65,21 +53,17 @@ class StatA(RowMethod):
         cosines = E @ T.T
         s = resolve_scale(cosines, self.scale)
         log_text = log_posterior(s * cosines)
-        W, z = affinity(E, self.neighbours), np.exp(log_text)
-        v_0 = positive(deviations(E, z, T).sum(axis=0) / len(E))
-        mu, v = T, np.tile(v_0, (len(T), 1))
-        for _ in range(self.rounds):
-            z = assignments(z, log_text, log_likelihood(E, mu, v), W, self.neighbours, self.steps)
-            mu, v = self._mixture(E, T, z, v_0)
-        likelihood = log_likelihood(E, mu, v)
-        z = assignments(z, log_text, likelihood, W, self.neighbours, self.steps)
+        v_0 = positive(deviations(E, np.exp(log_text), T).sum(axis=0) / len(E))
+        start = T, np.tile(v_0, (len(T), 1))
+        update = partial(self._mixture, E, T, v_0)
+        z, mu, v = fit_mixture(E, log_text, start, update, self.neighbours, self.rounds, self.steps)
 
         def score(X: Float64) -> Float64:
             return np.asarray(s * (X @ T.T) + log_likelihood(X, mu, v) / TEMPER)
 
         return Fitted(z.argmax(axis=1), T.shape[1], highest(score), 3 * T.size)
 
-    def _mixture(self, E: Float64, T: Float64, z: Float64, v_0: Float64) -> tuple[Float64, Float64]:
+    def _mixture(self, E: Float64, T: Float64, v_0: Float64, z: Float64) -> tuple[Float64, Float64]:
         n = np.bincount(z.argmax(axis=1), minlength=len(T))
         b = (n / (n + self.alpha))[:, None]
         mu = unit_means(b * unit_means(z.T @ E) + (1 - b) * T)

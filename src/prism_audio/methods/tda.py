@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
-from prism_audio.methods.posterior import CLIP_SCALE, entropy, log_posterior, resolve_scale
+from prism_audio.methods.base import Fitted, Kind, highest
+from prism_audio.methods.posterior import ScaledMethod, entropy, log_posterior, resolve_scale
 
 
 class Cache:
@@ -51,31 +51,19 @@ class Cache:
 
 
 @dataclass(frozen=True)
-class TDA(RowMethod):
-    """Caches of confident and uncertain clips, filled clip by clip.
+class TDA(ScaledMethod):
+    """Caches of confident and uncertain clips, filled clip by clip."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax and of the text's logits; see :mod:`prism_audio.methods.posterior`.
-    shots, alpha, beta : positive cache
-        Places for a class, weight and sharpness.
-    negative_shots, negative_alpha, negative_beta : negative cache
-        The same for the negative one.
-    unsure : (float, float)
-        Entropies, as fractions of the maximum, between which a clip goes into the negative cache.
-    mask : (float, float)
-        Probabilities between which a class counts as denied by such a clip.
-    """
-
-    scale: float | str = CLIP_SCALE
+    # The positive cache: places for a class, weight and sharpness; then those of the negative one.
     shots: int = 3
     alpha: float = 2.0
     beta: float = 5.0
     negative_shots: int = 2
     negative_alpha: float = 0.117
     negative_beta: float = 1.0
+    # Entropies, as fractions of the maximum, between which a clip goes into the negative cache.
     unsure: tuple[float, float] = (0.2, 0.5)
+    # Probabilities between which a class counts as denied by such a clip.
     mask: tuple[float, float] = (0.03, 1.0)
 
     name = "tda"

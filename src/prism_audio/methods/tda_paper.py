@@ -25,18 +25,12 @@ from prism_audio.methods.base import Fitted, Kind, RowMethod, highest
 
 @dataclass(frozen=True)
 class TDAPaper(RowMethod):
-    """A cache of the surest clips, made anew in every round.
+    """A cache of the surest clips, made anew in every round."""
 
-    Parameters
-    ----------
-    rounds, alpha : int, float
-        As in the PRISM paper.
-    shots, beta : int, float
-        As in TDA.
-    """
-
+    # As in the PRISM paper.
     rounds: int = 3
     alpha: float = 0.5
+    # As in TDA.
     shots: int = 3
     beta: float = 5.0
 

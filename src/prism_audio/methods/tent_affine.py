@@ -24,15 +24,9 @@ from prism_audio.methods.posterior import log_posterior
 
 @dataclass(frozen=True)
 class TentAffine(AffineMethod):
-    """Entropy minimisation.
+    """Entropy minimisation."""
 
-    Parameters
-    ----------
-    steps : int
-        Steps of Adam.
-    """
-
-    steps: int = 30
+    steps: int = 30  # steps of Adam
 
     name = "tent_affine"
     origin = "Wang et al., TENT, ICLR 2021, on an affine map of the embeddings"

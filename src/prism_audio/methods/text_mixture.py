@@ -16,25 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
+from prism_audio.methods.base import Fitted, Kind, linear_head
 from prism_audio.methods.mixture import deviations
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class TextMixture(RowMethod):
-    """Spherical mixture with text posteriors.
+class TextMixture(ScaledMethod):
+    """Spherical mixture with text posteriors."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the text's softmax; see :mod:`prism_audio.methods.posterior`.
-    rounds : int
-        Rounds of EM.
-    """
-
-    scale: float | str = CLIP_SCALE
-    rounds: int = 10
+    rounds: int = 10  # rounds of EM
 
     name = "text_mixture"
     origin = "Zhou and Wang, transductive zero-shot audio classification, arXiv 2606.17160, 2026"

@@ -17,38 +17,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism_audio.io.types import Float64
-from prism_audio.methods.base import Fitted, Kind, RowMethod, linear_head
-from prism_audio.methods.mixture import (
-    TEMPER,
-    affinity,
-    assignments,
-    deviations,
-    log_likelihood,
-    positive,
-    unit_means,
-)
-from prism_audio.methods.posterior import CLIP_SCALE, log_posterior, resolve_scale
+from prism_audio.methods.base import Fitted, Kind, linear_head
+from prism_audio.methods.mixture import TEMPER, deviations, fit_mixture, positive, unit_means
+from prism_audio.methods.posterior import ScaledMethod, log_posterior, resolve_scale
 
 
 @dataclass(frozen=True)
-class TransCLIP(RowMethod):
-    """Mixture of Gaussians with text probabilities and neighbours.
+class TransCLIP(ScaledMethod):
+    """Mixture of Gaussians with text probabilities and neighbours."""
 
-    Parameters
-    ----------
-    scale : float or "matched"
-        Scale of the softmax; see :mod:`prism_audio.methods.posterior`.
-    neighbours : int
-        Nearest clips whose assignments pull at a clip's own.
-    first : int
-        Clips that make the first mean of a class.
-    rounds, steps : int
-        Updates of the mixture, and assignment steps in each.
-    """
-
-    scale: float | str = CLIP_SCALE
-    neighbours: int = 3
-    first: int = 8
+    neighbours: int = 3  # nearest clips whose assignments pull at a clip's own
+    first: int = 8  # clips that make the first mean of a class
+    # Updates of the mixture, and assignment steps in each.
     rounds: int = 10
     steps: int = 5
 
@@ -60,14 +40,13 @@ class TransCLIP(RowMethod):
         cosines = E @ T.T
         s = resolve_scale(cosines, self.scale)
         log_text = log_posterior(s * cosines)
-        W, z = affinity(E, self.neighbours), np.exp(log_text)
-        mu, v = first_means(E, log_text, cosines, self.first), np.full(E.shape[1], 1 / E.shape[1])
-        for _ in range(self.rounds):
-            z = assignments(z, log_text, log_likelihood(E, mu, v), W, self.neighbours, self.steps)
+        start = first_means(E, log_text, cosines, self.first), np.full(E.shape[1], 1 / E.shape[1])
+
+        def update(z: Float64) -> tuple[Float64, Float64]:
             mu = unit_means(z.T @ E)
-            v = positive(deviations(E, z, mu).sum(axis=0) / len(E))
-        likelihood = log_likelihood(E, mu, v)
-        z = assignments(z, log_text, likelihood, W, self.neighbours, self.steps)
+            return mu, positive(deviations(E, z, mu).sum(axis=0) / len(E))
+
+        z, mu, v = fit_mixture(E, log_text, start, update, self.neighbours, self.rounds, self.steps)
         A, b = mu.T / v[:, None], -0.5 * np.sum(mu**2 / v, axis=1)
         head = linear_head(E, s * T.T + A / TEMPER, b / TEMPER)
         return Fitted(z.argmax(axis=1), head.dim, head.serve, head.size)

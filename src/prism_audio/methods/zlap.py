@@ -33,22 +33,13 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class ZLaP(RowMethod):
-    """Label propagation.
+    """Label propagation."""
 
-    Parameters
-    ----------
-    k : int
-        Neighbours of a clip among clips, and among texts.
-    gamma : float
-        Power of a cosine between clip and text that makes it a weight; it sharpens the texts, whose
-        cosines lie closer together.
-    alpha : float
-        How far labels flow, between 0 and 1.
-    """
-
-    k: int = 5
+    k: int = 5  # neighbours of a clip among clips, and among texts
+    # Power of a cosine between clip and text that makes it a weight; it sharpens the texts, whose
+    # cosines lie closer together.
     gamma: float = 5.0
-    alpha: float = 0.3
+    alpha: float = 0.3  # how far labels flow, between 0 and 1
 
     name = "zlap"
     origin = "Stojnic et al., ZLaP, CVPR 2024"

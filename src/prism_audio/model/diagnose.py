@@ -36,31 +36,17 @@ ENERGY = 0.9
 
 @dataclass(frozen=True)
 class Shift:
-    """The shift between pairs of clips.
+    """The shift between pairs of clips."""
 
-    Attributes
-    ----------
-    pairs, d : int
-        Number of pairs and width of the space.
-    energy : (min(N, d),) array
-        Cumulative energy of the singular values of the shift.
-    clean_energy : array
-        The same of the clean clips about their mean, for comparison.
-    size : float
-        Root mean square of |e_noisy - e_clean|; two unrelated directions are 1.41 apart.
-    translation : float
-        Part of the energy in the mean shift, which is the same for all clips.
-    affine : float or None
-        Part of the energy that an affine map of the clean clips predicts on clips it was not fitted
-        to; None with fewer than four pairs.
-    """
-
+    # Number of pairs and width of the space.
     pairs: int
     d: int
-    energy: Float64
-    clean_energy: Float64
-    size: float
-    translation: float
+    energy: Float64  # (min(N, d),): cumulative energy of the singular values of the shift
+    clean_energy: Float64  # the same of the clean clips about their mean, for comparison
+    size: float  # root mean square of |e_noisy - e_clean|; two unrelated directions are 1.41 apart
+    translation: float  # part of the energy in the mean shift, which is the same for all clips
+    # Part of the energy that an affine map of the clean clips predicts on clips it was not fitted
+    # to; None with fewer than four pairs.
     affine: float | None
 
     @property
@@ -103,9 +89,9 @@ def cumulative_energy(D: Float) -> Float64:
     return np.asarray(np.cumsum(square) / max(square.sum(), np.finfo(float).tiny))
 
 
-def rank_of(energy: Float64, share: float = ENERGY) -> int:
-    """The least k whose cumulative energy reaches ``share``."""
-    return min(int(np.searchsorted(energy, share - 1e-12)) + 1, len(energy))
+def rank_of(energy: Float64) -> int:
+    """The least k whose cumulative energy reaches :data:`ENERGY`."""
+    return min(int(np.searchsorted(energy, ENERGY - 1e-12)) + 1, len(energy))
 
 
 def _explained(clean: Float, noisy: Float) -> float:
@@ -123,37 +109,26 @@ def _explained(clean: Float, noisy: Float) -> float:
 
 @dataclass(frozen=True)
 class Look:
-    """What noisy rows alone tell.
+    """What noisy rows alone tell."""
 
-    Attributes
-    ----------
-    rows, d, classes : int
-        Rows, width, and classes that zero-shot finds among them.
-    concentration : float
-        Length of the mean row: 1 if all point the same way, 0 if they balance out.
-    confidence, margin : float
-        Means of the best cosine, and of its distance to the second best.
-    within_rank, within_effective : int, float
-        Directions that hold 90 % of the scatter within predicted classes, and its effective rank
-        (the exponential of the entropy of its spectrum).
-    own, other : float or None
-        How often a calibration on half of the rows agrees with zero-shot on that half, and on the
-        half it did not see; None where a half is too small to calibrate on.
-    verdict : Verdict
-        Of a calibration on all rows.
-    """
-
+    # Rows, width, and classes that zero-shot finds among them.
     rows: int
     d: int
     classes: int
+    # Length of the mean row: 1 if all point the same way, 0 if they balance out.
     concentration: float
+    # Means of the best cosine, and of its distance to the second best.
     confidence: float
     margin: float
+    # Directions that hold 90 % of the scatter within predicted classes, and its effective rank (the
+    # exponential of the entropy of its spectrum).
     within_rank: int
     within_effective: float
+    # How often a calibration on half of the rows agrees with zero-shot on that half, and on the
+    # half it did not see; None where a half is too small to calibrate on.
     own: float | None
     other: float | None
-    verdict: Verdict
+    verdict: Verdict  # of a calibration on all rows
 
     @property
     def holds(self) -> float | None:
@@ -213,13 +188,7 @@ def _halves(rows: Float, T: Float, preset: str) -> tuple[float | None, float | N
 
 
 def pair_rows(clean: Sequence[str], noisy: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Rows of two lists that have the same name, in the order of the first list.
-
-    Raises
-    ------
-    InputError
-        If no name is in both.
-    """
+    """Rows of two lists that have the same name, in the order of the first list."""
     where = {name: i for i, name in enumerate(noisy)}
     pairs = [(i, where[name]) for i, name in enumerate(clean) if name in where]
     if not pairs:

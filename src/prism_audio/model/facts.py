@@ -21,29 +21,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ClassEvidence:
-    """What a calibration saw of each class, in the order of the labels; empty where it is not known.
+    """What a calibration saw of each class, in the order of the labels; empty where it is not known."""
 
-    Attributes
-    ----------
-    clips_before, clips_after : tuple of int
-        Clips that zero-shot gave the class, and that the adapter gives it.
-    confidence_before, confidence_after : tuple of (float or None)
-        Mean cosine of these; None where there is no clip.
-    removed : tuple of (float or None)
-        Fraction of the spread of the class that the deflation takes away.
-    rank : tuple of int
-        Directions that the class takes up.
-    rank_rule, trapped : tuple of bool
-        Whether rank + K > d, and whether the class is a victim of the Polyphonic Trap
-        (:mod:`prism_audio.geometry.overlap`).
-    """
-
+    # Clips that zero-shot gave the class, and that the adapter gives it.
     clips_before: tuple[int, ...] = ()
     clips_after: tuple[int, ...] = ()
+    # Mean cosine of these; None where there is no clip.
     confidence_before: tuple[float | None, ...] = ()
     confidence_after: tuple[float | None, ...] = ()
+    # Fraction of the spread of the class that the deflation takes away.
     removed: tuple[float | None, ...] = ()
-    rank: tuple[int, ...] = ()
+    rank: tuple[int, ...] = ()  # directions that the class takes up
+    # Whether rank + K > d, and whether the class is a victim of the Polyphonic Trap
+    # (:mod:`prism_audio.geometry.overlap`).
     rank_rule: tuple[bool, ...] = ()
     trapped: tuple[bool, ...] = ()
     extra: Json = field(default_factory=dict)
@@ -60,20 +50,11 @@ class ClassEvidence:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How the embeddings of a calibration lay, by which drift is noticed.
+    """How the embeddings of a calibration lay, by which drift is noticed."""
 
-    Attributes
-    ----------
-    spread : float
-        Root mean square distance of a row from the centre of its class.
-    classes : tuple of int
-        The classes that have a centre of their own.
-    centres : (1 + classes, d) array of float16
-        The mean of all rows and these centres; a tensor of its own in an adapter's file.
-    """
-
-    spread: float
-    classes: tuple[int, ...]
+    spread: float  # root mean square distance of a row from the centre of its class
+    classes: tuple[int, ...]  # the classes that have a centre of their own
+    # (1 + classes, d): the mean of all rows, and these centres; a tensor of its own in a file.
     centres: Float16 = field(compare=False, repr=False)
     extra: Json = field(default_factory=dict)
 
@@ -89,57 +70,37 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a calibration. None or empty: not known.
-
-    Attributes
-    ----------
-    place, date : str
-        Where, and when.
-    N, d, C : int or None
-        Clips, width of the embeddings, classes.
-    verdict, reasons, numbers : str, tuple of str, dict
-        How much of the correction is used, why, and the numbers behind that.
-    rounds : tuple of dict
-        What each round of the calibration saw.
-    temperature, zero_shot_share, unknown_threshold : float or None
-        How to read scores (:mod:`prism_audio.geometry.confidence`).
-    label_thresholds, label_onsets : tuple of (float or None)
-        For every label the least conviction of a clip, and the least strength of an event, that were
-        chosen on recordings with a truth; None or empty: the rule for all labels.
-    row, seconds : str, float or None
-        What a row stood for (``clip``, ``window``), and its usual length.
-    evidence_rows, seen : int or None
-        Rows behind ``classes``, if not all; clips that came, if not all were kept.
-    background : int or None
-        How many of the labels, the last ones, are background words: they compete and are not reported.
-    classes, surroundings : ClassEvidence or None, Surroundings or None
-        Class by class, and for drift.
-    extra : dict
-        What this version does not know.
-    """
+    """What is known of a calibration. None or empty: not known."""
 
     place: str = ""
+    # Clips, width of the embeddings, classes.
     N: int | None = None
     d: int | None = None
     C: int | None = None
     date: str = ""
+    # How much of the correction is used, why, and the numbers behind that.
     verdict: str = ""
     reasons: tuple[str, ...] = ()
     numbers: Json = field(default_factory=dict)
-    rounds: tuple[Json, ...] = ()
+    rounds: tuple[Json, ...] = ()  # what each round of the calibration saw
+    # How to read scores (:mod:`prism_audio.geometry.confidence`).
     temperature: float | None = None
     zero_shot_share: float | None = None
     unknown_threshold: float | None = None
+    # For every label the least conviction of a clip, and the least strength of an event, that were
+    # chosen on recordings with a truth; None or empty: the rule for all labels.
     label_thresholds: tuple[float | None, ...] = ()
     label_onsets: tuple[float | None, ...] = ()
+    # What a row stood for (``clip``, ``window``), and its usual length.
     row: str = ""
     seconds: float | None = None
-    evidence_rows: int | None = None
-    seen: int | None = None
+    evidence_rows: int | None = None  # rows behind ``classes``, if not all
+    seen: int | None = None  # clips that came, if not all were kept
+    # How many of the labels, the last ones, are background words: they compete and are not reported.
     background: int | None = None
-    classes: ClassEvidence | None = None
-    surroundings: Surroundings | None = None
-    extra: Json = field(default_factory=dict)
+    classes: ClassEvidence | None = None  # class by class
+    surroundings: Surroundings | None = None  # for drift
+    extra: Json = field(default_factory=dict)  # what this version does not know
 
     @property
     def weight(self) -> float | None:

@@ -30,25 +30,9 @@ CAPACITY = 16_384
 
 
 class Reservoir:
-    """A sample of bounded size of all rows that came, uniform or forgetting.
+    """A sample of at most ``capacity`` of all rows that came, uniform or forgetting.
 
-    Parameters
-    ----------
-    capacity : int
-        Rows held at most.
-    memory : float, optional
-        Rows after which one is forgotten with probability 1 - 1/e; None forgets nothing.
-    seed : int
-        Of the draws.
-
-    Attributes
-    ----------
-    rows : (n, d) array
-        The rows held, in the order in which they came.
-    y : (n,) array
-        Their classes, -1 where a row has no label.
-    seen : int
-        How many came.
+    After ``memory`` more rows a row is forgotten with probability 1 - 1/e; None forgets nothing.
     """
 
     def __init__(
@@ -61,9 +45,12 @@ class Reservoir:
         self._capacity, self._memory = capacity, math.inf if memory is None else memory
         self._random = np.random.default_rng(seed)
         self._stay: Float64 = np.empty(0)
+        # The rows (n, d) held, in the order in which they came.
         self.rows: Float = np.empty((0, 0), dtype=np.float32)
-        self.y: Labels = np.empty(0, dtype=np.intp)
-        self.seen = 0
+        self.y: Labels = np.empty(
+            0, dtype=np.intp
+        )  # their classes (n,), -1 where there is no label
+        self.seen = 0  # how many came
 
     def add(self, rows: Float, y: Labels | None = None) -> None:
         """Take in ``rows`` (n, d) with classes ``y`` (n,); the caller's arrays are never kept."""

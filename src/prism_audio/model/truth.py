@@ -17,19 +17,8 @@ UNLABELLED = -1
 def class_indices(y: Any, N: int, names: Sequence[str]) -> Labels:
     """The classes (N,) of rows, -1 where a row has no label.
 
-    Parameters
-    ----------
-    y : array-like of N entries
-        Indices of classes, or their names. -1, None, NaN and "" say that a row is not labelled.
-    N : int
-        How many rows there are.
-    names : sequence of str
-        Names of the classes.
-
-    Raises
-    ------
-    InputError
-        If there is not one entry for every row, or one is no class.
+    ``y`` has N entries: indices of classes, or their ``names``. -1, None, NaN and "" say that a row is
+    not labelled.
     """
     given = np.asarray(to_numpy(y)[0])
     if given.shape != (N,):

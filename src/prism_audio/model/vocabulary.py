@@ -22,26 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Labels with their prototypes.
+    """Labels with their prototypes."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The names of the classes.
-    prototypes : (C, d) array
-        Their text vectors.
-    background : int
-        How many of them, the last ones, are background words: they compete and are not reported.
-    encoder, encoder_fingerprint, prompts, prompts_fingerprint : str
-        Provenance, as in :class:`~prism_audio.model.adapter.Adapter`; empty where it is not known.
-    """
-
-    labels: tuple[str, ...]
-    prototypes: np.ndarray
+    labels: tuple[str, ...]  # the names of the classes
+    prototypes: np.ndarray  # (C, d): their text vectors
+    # Provenance, as in :class:`~prism_audio.model.adapter.Adapter`; empty where it is not known.
     encoder: str = ""
     encoder_fingerprint: str = ""
     prompts: str = ""
     prompts_fingerprint: str = ""
+    # How many of them, the last ones, are background words: they compete and are not reported.
     background: int = 0
 
     @classmethod

@@ -42,24 +42,12 @@ class ChunkCheck(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Rows of a table as a :class:`~prism_audio.geometry.source.RowSource`; see :func:`open_chunks`.
+    """Rows of a table as a :class:`~prism_audio.geometry.source.RowSource`; see :func:`open_chunks`."""
 
-    Attributes
-    ----------
-    table : RowTable
-        The rows on disk.
-    spans : tuple of ChunkSpan
-        The chunks, which cover the table.
-    heard : (M,) array of bool
-        Rows with a direction. The others (silence) are left out of every pass.
-    dtype : dtype
-        The float type in which rows are shown.
-    """
-
-    table: RowTable
-    spans: tuple[ChunkSpan, ...]
-    heard: Mask
-    dtype: np.dtype[Any]
+    table: RowTable  # the rows on disk
+    spans: tuple[ChunkSpan, ...]  # the chunks, which cover the table
+    heard: Mask  # (M,): rows with a direction. The others (silence) are left out of every pass.
+    dtype: np.dtype[Any]  # the float type in which rows are shown
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,19 +123,9 @@ class MarkedRows:
 
 
 def open_chunks(table: RowTable | NDArray[Any], rows: int = CHUNK_ROWS) -> Chunks:
-    """A table, or an array, as a row source; it is read once to find silence and bad numbers.
+    """A table, or an array, as a row source; it is read once to find silence and refuse NaN.
 
-    Parameters
-    ----------
-    table : RowTable or array
-        The rows.
-    rows : int
-        Rows a chunk; memory grows with it, the result does not change.
-
-    Raises
-    ------
-    InputError
-        If a row contains NaN or infinity.
+    Memory grows with the ``rows`` of a chunk; the result does not change.
     """
     if not isinstance(table, RowTable):
         table = RowTable([MemoryRows(table)])

@@ -1,4 +1,4 @@
-"""Connect to a Ray cluster that is running, or start a private one on this machine.
+"""Connect to a Ray cluster that is running, or start a private one; and run tasks on it.
 
 A private cluster listens on the loopback interface alone, runs no dashboard, and leaves neither
 processes nor files behind, however this process ends.
@@ -13,7 +13,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -30,7 +31,6 @@ PASSED_ON = ("PRISM_CACHE", "PRISM_ASSETS", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_O
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_DATA_LOG_LEVEL": "CRITICAL",
     "RAY_raylet_start_wait_time_s": "120",
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_worker_register_timeout_seconds": "120",
@@ -38,6 +38,8 @@ ENVIRONMENT = {
 # Ray starts these even where nobody asked for them: the dashboard's server, the autoscaler, and what
 # prints the logs of workers.
 _NOT_NEEDED = ("start_api_server", "start_monitor", "start_log_monitor")
+# Tasks in flight for every one that there is room for: one that runs, one that waits.
+AHEAD = 2
 # They live as long as this process holds their input open.
 _cleaners: list[subprocess.Popen[bytes]] = []
 
@@ -45,18 +47,9 @@ _cleaners: list[subprocess.Popen[bytes]] = []
 def connect(address: str | None = None) -> None:
     """Join a Ray cluster, or start one on this machine that ends with this process.
 
-    A process that has joined a cluster stays with it; asking again changes nothing.
-
-    Parameters
-    ----------
-    address : str, optional
-        The address of a running cluster (``host:port``, or ``auto`` on one of its machines); by
-        default the environment variable ``RAY_ADDRESS``, else a new cluster on this machine.
-
-    Raises
-    ------
-    PrismError
-        When Ray is not installed, or nothing answers at the address.
+    A process that has joined a cluster stays with it; asking again changes nothing. The ``address`` is
+    ``host:port``, or ``auto`` on one of the cluster's machines; by default the environment variable
+    ``RAY_ADDRESS``, else a new cluster on this machine.
     """
     ray = import_ray()
     if ray.is_initialized():
@@ -85,13 +78,51 @@ def connect(address: str | None = None) -> None:
         ) from error
 
 
+def on_cluster(
+    function: Callable[..., Any],
+    calls: Iterable[tuple[Any, ...]],
+    cores: int = 1,
+    most: int | None = None,
+) -> Iterator[Any]:
+    """The results of all calls, in order; each takes so many ``cores``, and ``most`` run at a time."""
+    ray = import_ray()
+    there = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    task = ray.remote(max_retries=-1, num_cpus=min(cores, there))(function)
+    limit = most or AHEAD * max(1, there // cores)
+    running: deque[Any] = deque()
+    try:
+        for call in calls:
+            if len(running) >= limit:
+                yield _result(ray, running.popleft())
+            running.append(task.remote(*call))
+        while running:
+            yield _result(ray, running.popleft())
+    finally:
+        for reference in running:  # the caller has had enough, or one has failed
+            ray.cancel(reference)
+
+
+def _result(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayError as error:
+        # What the task raised lies within, under pages of trace.
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, PrismError):
+            raise cause from None
+        reason = cause or str(error).strip().splitlines()[-1]
+        raise PrismError(
+            f"a task of the Ray cluster failed: {reason}; correct this, then run the same command "
+            "again"
+        ) from error
+
+
 def import_ray() -> Any:
     """The package ``ray``, with settings that it reads when it is imported."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise PrismError(
             f"the engine ray needs the package {error.name}: pip install 'prism-audio[ray]'"

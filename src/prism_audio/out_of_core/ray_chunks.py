@@ -7,26 +7,21 @@ the rows under the same path.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from prism_audio.errors import PrismError
 from prism_audio.geometry.products import BLOCK_ROWS
 from prism_audio.geometry.source import Notes, ScanResult, Work, merge, scan_blocks
 from prism_audio.geometry.sphere import Mask
 from prism_audio.io.matrices import RowTable
 from prism_audio.out_of_core.chunks import Chunks, ChunkSpan, assemble, check_chunk, chunk_bounds
-from prism_audio.out_of_core.cluster import connect
+from prism_audio.out_of_core.cluster import connect, on_cluster
 
 # Rows a task: sending a task to a worker and waiting for it costs milliseconds.
 TASK_ROWS = 65_536
-# Tasks in flight for every core: one that runs, one that waits.
-AHEAD = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +44,10 @@ class RayChunks(Chunks):
 def open_ray_chunks(
     table: RowTable, rows: int = TASK_ROWS, address: str | None = None
 ) -> RayChunks:
-    """A table as a source whose passes run on a cluster.
+    """A table, in files that every worker reaches, as a source whose passes run on a cluster.
 
-    Parameters
-    ----------
-    table : RowTable
-        Rows in files that every worker reaches.
-    rows : int
-        Rows a task; at least a block of the calibration, so that the last digits are those of rows
-        in memory.
-    address : str, optional
-        The cluster; by default a cluster of this machine's cores is started.
+    A task takes so many ``rows``; at least a block of the calibration, so that the last digits are
+    those of rows in memory. Without an ``address`` a cluster of this machine's cores is started.
     """
     connect(address)
     rows = -(-max(rows, 1) // BLOCK_ROWS) * BLOCK_ROWS
@@ -71,35 +59,6 @@ def open_ray_chunks(
     unit = all(span.unit for span in chunks.spans)
     spans = tuple(ChunkSpan(*bound, unit) for bound in zip([0, *starts[1:]], ends, strict=True))
     return RayChunks(table, spans, chunks.heard, chunks.dtype)
-
-
-def on_cluster(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    """The results of all calls, in order; a few are in flight at a time."""
-    ray: Any = import_module("ray")
-    task = ray.remote(max_retries=-1)(function)
-    limit = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    running: deque[Any] = deque()
-    for call in calls:
-        running.append(task.remote(*call))
-        if len(running) > limit:
-            yield _result(ray, running.popleft())
-    while running:
-        yield _result(ray, running.popleft())
-
-
-def _result(ray: Any, reference: Any) -> Any:
-    try:
-        return ray.get(reference)
-    except ray.exceptions.RayError as error:
-        # What the task raised lies within, under pages of trace.
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, PrismError):
-            raise cause from None
-        reason = cause or str(error).strip().splitlines()[-1]
-        raise PrismError(
-            f"a task of the Ray cluster failed: {reason}; correct this, then run the same command "
-            "again"
-        ) from error
 
 
 def _scan(shared: tuple[Chunks, Work], span: ChunkSpan, heard: Mask, *notes: Notes) -> ScanResult:

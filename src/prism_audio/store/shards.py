@@ -44,28 +44,15 @@ class DamagedShard(StoreError):
 
 
 class Entry(NamedTuple):
-    """The record of one file in a shard.
+    """The record of one file in a shard."""
 
-    Attributes
-    ----------
-    path : str
-        Relative to the folder that was embedded, with forward slashes.
-    size, mtime_ns : int
-        Of the file as it was embedded.
-    sha256 : str
-        Of its content; empty where it could not be embedded.
-    rows : int
-        How many rows of the shard belong to it; they follow those of the entry before.
-    reason : str
-        Why it could not be embedded; empty where it was.
-    """
-
-    path: str
+    path: str  # relative to the folder that was embedded, with forward slashes
+    # Of the file as it was embedded.
     size: int
     mtime_ns: int
-    sha256: str = ""
-    rows: int = 0
-    reason: str = ""
+    sha256: str = ""  # of its content; empty where it could not be embedded
+    rows: int = 0  # how many rows of the shard belong to it; they follow those of the entry before
+    reason: str = ""  # why it could not be embedded; empty where it was
 
 
 _ENTRY_TYPES = (str, int, int, str, int, str)
@@ -124,15 +111,7 @@ def fitting(entries: list[Entry]) -> Iterator[list[Entry]]:
 
 
 def read_shard(path: Path) -> Shard:
-    """Read and check a shard.
-
-    Raises
-    ------
-    DamagedShard
-        If the file is not as it was written.
-    StoreError
-        If it cannot be read.
-    """
+    """Read and check a shard; one that is not as it was written is a :class:`DamagedShard`."""
     try:
         header = read_header(path)
         about = parse_json(header.metadata.get("prism", "null"))

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,45 +28,22 @@ from prism_audio.store.shards import DamagedShard, Entry, Shard, read_shard
 SCHEMA = 1
 SETTINGS_FILE = "store.json"
 SHARD_NAME = re.compile(r"shard-(\d{8,})\.safetensors")
-_TYPES: dict[str, Any] = {
-    "encoder": str,
-    "fingerprint": str,
-    "dim": int,
-    "rate": int,
-    "window": float,
-    "hop": float,
-    "row": str,
-}
 
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """What a row of a store is; all rows of one store share it.
+    """What a row of a store is; all rows of one store share it."""
 
-    Attributes
-    ----------
-    encoder, fingerprint : str
-        The encoder's name, and the hash of all that changes its embeddings.
-    dim : int
-        Width of a row.
-    rate : int
-        Sampling rate in Hz of the sound that the encoder takes.
-    window, hop : float
-        Its windows in seconds.
-    row : str
-        What a row stands for: ``clip`` or ``window``.
-    schema : int
-        Version of the file format.
-    """
-
-    encoder: str = field(compare=False)  # the fingerprint decides; a model may have two names
+    # Name, and hash of all that changes embeddings. A model may have two names, so the hash decides.
+    encoder: str = field(compare=False)
     fingerprint: str
-    dim: int
-    rate: int
+    dim: int  # width of a row
+    rate: int  # sampling rate in Hz of the sound that the encoder takes
+    # Its windows in seconds.
     window: float
     hop: float
-    row: str
-    schema: int = SCHEMA
+    row: str  # what a row stands for: ``clip`` or ``window``
+    schema: int = SCHEMA  # version of the file format
 
     @classmethod
     def of(cls, encoder: Encoder, row: str) -> StoreSettings:
@@ -90,14 +67,15 @@ class StoreSettings:
                 f"{where} has form {schema}, this version of PRISM reads form {SCHEMA}; use the "
                 "version that wrote it, or embed the recordings into a new folder"
             )
-        for name, kind in _TYPES.items():
+        kinds = {name: kind for name, kind in get_type_hints(cls).items() if name != "schema"}
+        for name, kind in kinds.items():
             value: Any = document.get(name)
             allowed = (str,) if kind is str else (int, kind)
             if type(value) not in allowed or (kind is not str and not 0 < value < math.inf):
                 raise StoreError(
                     f"{where} does not say its {name!r}; embed the recordings into a new folder"
                 )
-        return cls(**{name: document[name] for name in _TYPES})
+        return cls(**{name: document[name] for name in kinds})
 
     def differences(self, other: StoreSettings) -> list[str]:
         """Where two settings differ, as text: ``row: window, not clip``."""
@@ -114,16 +92,8 @@ class Store:
 
     ``Store.open(path)`` makes one. Rows come in the order in which they were written: that of the
     sorted paths, then recordings that were added or changed later. ``paths``, ``start``, ``end``
-    and ``embeddings()`` follow the same order.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    settings : StoreSettings
-        Encoder, width, what a row stands for.
-    files : dict of str to Entry
-        Every recording the store knows, failed ones included, by its relative path.
+    and ``embeddings()`` follow the same order. ``files`` has every recording the store knows, failed
+    ones included, by its relative path.
     """
 
     def __init__(self, path: Path, settings: StoreSettings, shards: list[Shard]) -> None:
@@ -142,18 +112,8 @@ class Store:
     ) -> Store:
         """Open a store for reading. Every shard is read once, to compare it with its hash.
 
-        Parameters
-        ----------
-        path : path
-            The folder.
-        on_damage : callable, optional
-            Called with the error of every damaged shard, which is then left out; by
-            default the error is raised.
-
-        Raises
-        ------
-        StoreError
-            If it is not a store, a shard is damaged, or a shard came from another encoder.
+        ``on_damage`` is called with the error of every damaged shard, which is then left out; by
+        default the error is raised.
         """
         folder = Path(path)
         settings = read_settings(folder)
@@ -218,12 +178,10 @@ class Store:
             yield from (entry for entry, keep in zip(shard.entries, current, strict=True) if keep)
 
     def _arrays(self, name: str) -> Iterator[NDArray[Any]]:
-        for shard, current in zip(self._shards, self._current, strict=True):
+        for shard, places in self.current_rows():
             array = shard.array(name)
-            if not all(current):
-                array = array[np.repeat(current, [entry.rows for entry in shard.entries])]
-            if len(array):
-                yield array
+            if len(places):
+                yield array if len(places) == len(array) else array[places]
 
 
 def read_own_shard(file: Path, settings: StoreSettings) -> Shard:

@@ -14,7 +14,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -32,48 +31,23 @@ from prism_audio.store.shards import Entry
 from prism_audio.store.store import StoreSettings
 from prism_audio.store.writer import StoreWriter
 
-
-class Embedding(Protocol):
-    """A function that embeds files, such as ``embed_files``."""
-
-    def __call__(
-        self,
-        files: Iterable[Path],
-        encoder: Encoder,
-        *,
-        per_window: bool,
-        workers: int | None,
-        group_files: int,
-        on_audio: Callable[[float], None],
-    ) -> Generator[Clip | Failure, None, None]:
-        """One result a file, in the order of ``files``; those of a group become a shard."""
-        ...
+# A function that takes and gives what ``embed_files`` does; results of a group become a shard.
+Embedding = Callable[..., Generator[Clip | Failure, None, None]]
 
 
 @dataclass
 class Report:
-    """The outcome of a run: counts of files, seconds of sound, and the failures.
+    """The outcome of a run: counts of files, seconds of sound, and the failures."""
 
-    Attributes
-    ----------
-    found, skipped, embedded : int
-        Files in the folder; those already done; those embedded now.
-    kept : int
-        Files in the store that the folder no longer has; their rows stay.
-    seconds : float
-        Sound embedded now.
-    failures : list of Failure
-        Files that could not be embedded, this time or again.
-    damaged : list of str
-        Shards that were damaged and are replaced now, in words.
-    """
-
+    # Files in the folder; those already done; those embedded now.
     found: int = 0
     skipped: int = 0
     embedded: int = 0
-    kept: int = 0
-    seconds: float = 0.0
+    kept: int = 0  # files in the store that the folder no longer has; their rows stay
+    seconds: float = 0.0  # sound embedded now
+    # Files that could not be embedded, this time or again.
     failures: list[Failure] = field(default_factory=list)
+    # Shards that were damaged and are replaced now, in words.
     damaged: list[str] = field(default_factory=list)
 
 
@@ -92,10 +66,6 @@ def update_store(
 
     Parameters
     ----------
-    folder, out : path
-        Recordings, and the store: a new folder, or one that an earlier run has filled.
-    encoder : Encoder
-        What embeds them.
     row : str
         ``clip`` for a row a recording, ``window`` for a row a window.
     workers : int, optional
@@ -103,14 +73,8 @@ def update_store(
     shard : int
         Write to the disk after this many files (or half an hour of sound). The process may die at
         any instant: at most this much work is lost.
-    progress : Progress, optional
-        Told how it goes.
     embed : Embedding
         Who does the work: by default threads of this process.
-
-    Returns
-    -------
-    Report
     """
     folder, progress = Path(folder), progress or Silent()
     report = Report()

@@ -33,30 +33,16 @@ class StoreWriter:
     """A store held for writing; use it in a ``with`` statement.
 
     On entering, the folder is made if it is not there, what a killed run left unfinished is
-    removed, and every other writer is kept out until the ``with`` ends or the process dies.
-
-    Parameters
-    ----------
-    path : Path
-        The store's folder: new, empty, or a store with the same settings.
-    settings : StoreSettings
-        What its rows are.
-    source : Path
-        The folder whose recordings it holds. A store holds one: paths are relative to it.
-
-    Attributes
-    ----------
-    store : Store
-        The store as it was when writing began.
-    damaged : list of str
-        Shards that were damaged, each with what was done about it.
+    removed, and every other writer is kept out until the ``with`` ends or the process dies. The folder
+    is new, empty, or a store with the same settings, of recordings in the same ``source``: a store
+    holds one folder, and paths are relative to it.
     """
 
-    store: Store
+    store: Store  # as it was when writing began
 
     def __init__(self, path: Path, settings: StoreSettings, source: Path) -> None:
         self.path, self.settings, self.source = path, settings, source.resolve()
-        self.damaged: list[str] = []
+        self.damaged: list[str] = []  # shards, each with what was done about it
         self._lock = ExitStack()
         self._number = 0
 

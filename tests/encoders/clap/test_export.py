@@ -88,10 +88,10 @@ def test_a_folder_in_use_is_not_overwritten(tmp_path, tokenizer):
     assert not (tmp_path / "new").exists()
 
 
-def test_without_onnx_the_remedy_is_named(monkeypatch):
+def test_without_onnx_the_remedy_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(PrismError, match=r"prism-audio\[clap,onnx\]"):
-        write._require_onnx()
+        write.export_clap(None, tmp_path / "new", None)
 
 
 def clips(encoder: ClapEncoder, count: int) -> list[np.ndarray]:

@@ -11,15 +11,11 @@ _CROSSFADE = 0.1  # seconds in which the end of a short recording gives way to i
 
 
 def excerpt(samples: NDArray[np.floating], rate: int, length: int, u: float) -> tuple[Float64, int]:
-    """``length`` samples of a recording and the sample at which they begin.
+    """``length`` samples of a recording (n,) and the sample at which they begin.
 
-    Parameters
-    ----------
-    samples : (n,)
-        The recording. With n < length it is looped: its end is crossfaded with its beginning over
-        0.1 s at equal power, which keeps the level of noise where the two meet.
-    u : float in [0, 1)
-        Where to begin: a uniform draw picks all possible beginnings alike.
+    A shorter recording is looped: its end is crossfaded with its beginning over 0.1 s at equal power,
+    which keeps the level of noise where the two meet. With ``u`` a uniform draw in [0, 1), all
+    possible beginnings are picked alike.
     """
     if len(samples) >= length:
         start = int(u * (len(samples) - length + 1))

@@ -40,30 +40,13 @@ class EmbeddingSource(Protocol):
 
 @dataclass(frozen=True)
 class Bench:
-    """An experiment and its data.
+    """An experiment and its data."""
 
-    Attributes
-    ----------
-    experiment : Experiment
-        With its places filled in.
-    studio : EmbeddingSource
-        Gives the embeddings of a condition.
-    text : (C, d) array
-        Prototypes of the classes.
-    clips : ClipTable
-        Truth and folds, for the protocols.
-    sources : (N,) array
-        The recording that each clip was cut from, as a number.
-    classes : sequence of str
-        Their names.
-    pairs : dict
-        Unit rows of clean clips and of the same clips under noise, by name; often empty.
-    """
-
-    experiment: Experiment
-    studio: EmbeddingSource
-    text: Float32
-    clips: ClipTable
-    sources: NDArray[np.int64]
-    classes: Sequence[str]
+    experiment: Experiment  # with its places filled in
+    studio: EmbeddingSource  # gives the embeddings of a condition
+    text: Float32  # (C, d): prototypes of the classes
+    clips: ClipTable  # truth and folds, for the protocols
+    sources: NDArray[np.int64]  # (N,): the recording that each clip was cut from, as a number
+    classes: Sequence[str]  # their names
+    # Unit rows of clean clips and of the same clips under noise, by name; often empty.
     pairs: dict[str, Float32]

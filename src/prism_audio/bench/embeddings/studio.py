@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -77,22 +77,18 @@ class Sounds:
         return MixedSound(samples, self.rate, {"file": str(self.files[clip])})
 
 
+@dataclass(eq=False)
 class Studio:
     """Makes the embeddings of any condition of one dataset, or reads them from the cache."""
 
-    def __init__(
-        self,
-        name: str,
-        sounds: Sounds,
-        backgrounds: dict[str, Backgrounds],
-        recipe: Recipe,
-        encoder: Encoder,
-        cache: Cache,
-        texts: ClassTexts,
-    ) -> None:
-        self.name, self.sounds, self.backgrounds = name, sounds, backgrounds
-        self.recipe, self.encoder, self.cache, self.texts = recipe, encoder, cache, texts
-        self._contexts: dict[tuple[str, str], Context] = {}
+    name: str
+    sounds: Sounds
+    backgrounds: dict[str, Backgrounds]
+    recipe: Recipe
+    encoder: Encoder
+    cache: Cache
+    texts: ClassTexts
+    _contexts: dict[tuple[str, str], Context] = field(default_factory=dict)
 
     @property
     def about(self) -> str:

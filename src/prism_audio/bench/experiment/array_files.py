@@ -21,34 +21,21 @@ GIVEN = "as given"
 
 @dataclass(frozen=True)
 class ArrayFiles:
-    """References to the arrays of an experiment.
+    """References to the arrays of an experiment."""
 
-    Attributes
-    ----------
-    text : str
-        Prototypes T (C, d).
-    labels : str
-        The class y (N,) of every row, from 0 on.
-    conditions : dict
-        Embeddings E (N, d) by name. The part of a name before a colon is its space: the report
-        averages the conditions of each space.
-    classes, folds, sources, groups : str
-        Names of the classes (C,); and for every row its fold, the recording it was cut from, and its
-        device (N,); empty where there are none.
-    typical : tuple of str
-        The conditions of the other protocols; all, if empty.
-    pairs : dict
-        Rows ``clean`` (M, d) and the same clips under noise, by name, for the spectrum of the shift.
-    """
-
-    text: str
-    labels: str
+    text: str  # prototypes T (C, d)
+    labels: str  # the class y (N,) of every row, from 0 on
+    # Embeddings E (N, d) by name. The part of a name before a colon is its space: the report
+    # averages the conditions of each space.
     conditions: dict[str, str]
+    # Names of the classes (C,); and for every row its fold, the recording it was cut from, and its
+    # device (N,); empty where there are none.
     classes: str = ""
     folds: str = ""
     sources: str = ""
     groups: str = ""
-    typical: tuple[str, ...] = ()
+    typical: tuple[str, ...] = ()  # the conditions of the other protocols; all, if empty
+    # Rows ``clean`` (M, d) and the same clips under noise, by name, for the spectrum of the shift.
     pairs: dict[str, str] = field(default_factory=dict)
 
 

@@ -41,24 +41,13 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How mixtures are made.
+    """How mixtures are made."""
 
-    Attributes
-    ----------
-    snrs : tuple of float
-        The SNRs in dB, of which ``mixed`` draws.
-    kind : {"overlay", "scene"}
-        Background over the whole clip, or the clip as one event in a scene of ten seconds.
-    level : {"rms", "lufs"}
-        How the level of a sound is measured.
-    seed : int
-        Seed of every draw.
-    """
-
-    snrs: tuple[float, ...]
+    snrs: tuple[float, ...]  # the SNRs in dB, of which ``mixed`` draws
+    # Background over the whole clip, or the clip as one event in a scene of ten seconds.
     kind: Literal["overlay", "scene"] = "overlay"
-    level: Literal["rms", "lufs"] = "rms"
-    seed: int = 0
+    level: Literal["rms", "lufs"] = "rms"  # how the level of a sound is measured
+    seed: int = 0  # seed of every draw
 
     def facts(self, condition: Condition) -> dict[str, Any]:
         """The part of the recipe that the samples of this condition depend on."""

@@ -29,55 +29,29 @@ class Spec:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The content of an experiment file.
+    """The content of an experiment file."""
 
-    Attributes
-    ----------
-    name, title : str
-        For file names and for the heading of the report.
-    dataset : str
-        The layout of the clips, one of ``reader.DATASETS``.
-    encoder, prompts : str
-        As after ``--encoder`` and ``--prompts``.
-    recipe : Recipe
-        How mixtures are made.
-    leave_out : tuple of str
-        File names, without suffix, of clips that do not take part.
-    places : tuple of str
-        Backgrounds by name; all that exist, if empty.
-    clean, mixed : bool
-        Whether clips without noise, and clips each at an SNR of its own, are conditions too.
-    fronts : tuple of str
-        Treatments before the encoder that are compared with none.
-    methods : tuple of Spec
-        Methods that run in every condition.
-    focus : tuple of str
-        Labels of the methods in the other protocols and in the pictures.
-    ours : str
-        Label of the method that the report is about.
-    protocols, studies : tuple of str
-        Which of ``reader.PROTOCOLS`` and ``reader.STUDIES`` to run.
-    arrays : ArrayFiles, optional
-        Files with embeddings, in place of clips and noise.
-    """
-
+    # For file names and for the heading of the report.
     name: str
     title: str
-    dataset: str
+    dataset: str  # the layout of the clips, one of ``reader.DATASETS``
+    # As after ``--encoder`` and ``--prompts``.
     encoder: str
     prompts: str
-    recipe: Recipe
-    leave_out: tuple[str, ...]
-    places: tuple[str, ...]
+    recipe: Recipe  # how mixtures are made
+    leave_out: tuple[str, ...]  # file names, without suffix, of clips that do not take part
+    places: tuple[str, ...]  # backgrounds by name; all that exist, if empty
+    # Whether clips without noise, and clips each at an SNR of its own, are conditions too.
     clean: bool
     mixed: bool
-    fronts: tuple[str, ...]
-    methods: tuple[Spec, ...]
-    focus: tuple[str, ...]
-    ours: str
+    fronts: tuple[str, ...]  # treatments before the encoder that are compared with none
+    methods: tuple[Spec, ...]  # methods that run in every condition
+    focus: tuple[str, ...]  # labels of the methods in the other protocols and in the pictures
+    ours: str  # label of the method that the report is about
+    # Which of ``reader.PROTOCOLS`` and ``reader.STUDIES`` to run.
     protocols: tuple[str, ...]
     studies: tuple[str, ...]
-    arrays: ArrayFiles | None = None
+    arrays: ArrayFiles | None = None  # files with embeddings, in place of clips and noise
 
     def conditions(self) -> list[Condition]:
         """Every condition, from clean to the lowest SNR of each place; or every array."""

@@ -50,29 +50,17 @@ class Test:
 
 @dataclass(frozen=True)
 class Case:
-    """One calibration and the clips that are judged with it.
+    """One calibration and the clips that are judged with it."""
 
-    Attributes
-    ----------
-    protocol, setting : str
-        Which protocol, and where on its axis.
-    repeat : int
-        Number of the draw.
-    condition, rows : Condition, array
-        The clips to adapt to, in the order in which they come.
-    tests : tuple of Test
-        Clips to judge; the calibration clips themselves, if empty.
-    classes : array, optional
-        Numbers of the classes on offer; all, if none.
-    """
-
+    # Which protocol, and where on its axis.
     protocol: str
     setting: str
-    repeat: int
+    repeat: int  # number of the draw
+    # The clips to adapt to, in the order in which they come.
     condition: Condition
     rows: Rows
-    tests: tuple[Test, ...] = ()
-    classes: Rows | None = None
+    tests: tuple[Test, ...] = ()  # clips to judge; the calibration clips themselves, if empty
+    classes: Rows | None = None  # numbers of the classes on offer; all, if none
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from prism_audio.errors import PrismError
+from prism_audio.io.runtime import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,12 +50,10 @@ _SETTINGS: dict[Any, Any] = {
 
 def canvas(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, Any]:
     """A figure and its axes: one, or an array of them."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise PrismError(
-            "the pictures of the report need matplotlib: pip install 'prism-audio[bench]'"
-        ) from None
+    matplotlib = import_extra(
+        "matplotlib",
+        "the pictures of the report need matplotlib: pip install 'prism-audio[bench]'",
+    )
     matplotlib.rcParams.update(_SETTINGS)
     from matplotlib.figure import Figure
 

@@ -14,29 +14,14 @@ Number = float | None
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Cells as text. The first column names the row; ``strong`` cells are the best of their column.
+    """Cells as text. The first column names the row; ``strong`` cells are the best of their column."""
 
-    Attributes
-    ----------
-    title : str
-        What it shows.
-    header : list of str
-        One for each column.
-    rows : list of lists of str
-        The cells.
-    note : str
-        How to read it.
-    strong : set of (row, column)
-        Cells in bold.
-    prose : bool
-        Whether the cells are sentences, which are set to the left and broken into lines.
-    """
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    note: str = ""
-    strong: set[tuple[int, int]] = field(default_factory=set)
+    title: str  # what it shows
+    header: list[str]  # one for each column
+    rows: list[list[str]]  # the cells
+    note: str = ""  # how to read it
+    strong: set[tuple[int, int]] = field(default_factory=set)  # cells in bold
+    # Whether the cells are sentences, which are set to the left and broken into lines.
     prose: bool = False
 
     def markdown(self) -> str:

@@ -50,23 +50,12 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """Labels that a method gave to clips.
+    """Labels that a method gave to clips."""
 
-    Attributes
-    ----------
-    method : str
-        Label of the method.
-    case : Case
-        The clips it adapted to.
-    tested : Condition
-        The condition of the clips.
-    rows, labels, truth : (M,) arrays
-        Numbers of the clips, the labels it gave them, and their classes.
-    """
-
-    method: str
-    case: Case
-    tested: Condition
+    method: str  # label of the method
+    case: Case  # the clips it adapted to
+    tested: Condition  # the condition of the clips
+    # (M,): numbers of the clips, the labels it gave them, and their classes.
     rows: NDArray[np.int64]
     labels: Labels
     truth: NDArray[np.int64]

@@ -13,6 +13,8 @@ from prism_audio.io.types import Float64
 Labels = NDArray[np.integer]
 
 DRAWS = 4000
+# Draws made at a time, to bound the memory.
+_PART = 500
 
 
 class Interval(NamedTuple):
@@ -46,36 +48,26 @@ def class_accuracy(truth: Labels, labels: Labels, classes: int) -> Float64:
     return out
 
 
-def paired_bootstrap(
-    differences: Float64, groups: NDArray[np.integer], seed: int = 0, draws: int = DRAWS
-) -> Interval:
+def paired_bootstrap(differences: Float64, groups: NDArray[np.integer]) -> Interval:
     """Mean of per-clip differences, with a 95 % interval over redrawn groups of clips.
 
-    Clips cut from one recording are not independent, so whole groups are redrawn.
-
-    Parameters
-    ----------
-    differences : (N,)
-        For every clip one method's score minus another's, both in the same conditions.
-    groups : (N,)
-        The group of every clip.
+    A difference (N,) is one method's score of a clip minus another's in the same conditions. Clips cut
+    from one recording are not independent, so whole groups are redrawn.
     """
     _, number = np.unique(groups, return_inverse=True)
     sums = np.bincount(number, weights=differences)
     sizes = np.bincount(number).astype(np.float64)
     both = np.column_stack([sums, sizes])
-    total, clips = np.vstack(
-        [part.astype(float) @ both for part in _redrawn(len(sizes), seed, draws)]
-    ).T
+    total, clips = np.vstack([part.astype(float) @ both for part in _redrawn(len(sizes))]).T
     means = total / clips
     low, high = np.quantile(means, (0.025, 0.975))
     return Interval(float(differences.mean()), float(low), float(high))
 
 
 @lru_cache(maxsize=2)
-def _redrawn(count: int, seed: int, draws: int) -> list[NDArray[np.int16]]:
+def _redrawn(count: int) -> list[NDArray[np.int16]]:
     """How often each of ``count`` groups is drawn, in parts (500, count): the same for all pairs."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     even = np.full(count, 1 / count)
-    sizes = [min(500, draws - at) for at in range(0, draws, 500)]
-    return [random.multinomial(count, even, size=size).astype(np.int16) for size in sizes]
+    parts = DRAWS // _PART
+    return [random.multinomial(count, even, size=_PART).astype(np.int16) for _ in range(parts)]

@@ -35,43 +35,21 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of an experiment.
+    """The results of an experiment."""
 
-    Attributes
-    ----------
-    bench : Bench
-        The experiment and its data.
-    answers : list of JobResult
-        Labels by every method under every protocol.
-    summary : TransductiveSummary
-        Scores of the transductive protocol.
-    kinds : dict
-        The role of each method in the comparison.
-    ablation : TransductiveSummary, optional
-        Scores of PRISM's variants.
-    sensitivity : dict
-        Accuracy by parameter and value.
-    shifts, references : lists of Energy
-        Spectra of what the noise does, and the spectra to compare them with.
-    costs : dict
-        Times and sizes by method.
-    failures : list of Failure
-        Jobs that failed.
-    work : tuple of Work
-        The stages, and what was computed in each.
-    """
-
-    bench: Bench
-    answers: list[JobResult]
-    summary: TransductiveSummary
-    kinds: dict[str, str]
-    ablation: TransductiveSummary | None = None
+    bench: Bench  # the experiment and its data
+    answers: list[JobResult]  # labels by every method under every protocol
+    summary: TransductiveSummary  # scores of the transductive protocol
+    kinds: dict[str, str]  # the role of each method in the comparison
+    ablation: TransductiveSummary | None = None  # scores of PRISM's variants
+    # Accuracy by parameter and value.
     sensitivity: dict[str, dict[float, float]] = field(default_factory=dict)
+    # Spectra of what the noise does, and the spectra to compare them with.
     shifts: list[Energy] = field(default_factory=list)
     references: list[Energy] = field(default_factory=list)
-    costs: dict[str, Cost] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-    work: tuple[Work, ...] = ()
+    costs: dict[str, Cost] = field(default_factory=dict)  # times and sizes by method
+    failures: list[Failure] = field(default_factory=list)  # jobs that failed
+    work: tuple[Work, ...] = ()  # the stages, and what was computed in each
 
 
 def embed(bench: Bench, steps: Steps) -> Work:

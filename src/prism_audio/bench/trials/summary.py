@@ -31,18 +31,10 @@ BASELINE = "zero_shot"
 
 
 class TransductiveSummary:
-    """Scores of methods by place and level.
+    """Scores of methods by place and level, from the transductive answers on untreated sound.
 
-    Parameters
-    ----------
-    answers : iterable of JobResult
-        Only the transductive ones without treatment of the sound are used.
-    truth : (N,) array
-        The classes of all clips.
-    sources : (N,) array
-        Clips of one number were cut from one recording.
-    classes : int
-        Their number.
+    ``truth`` (N,) are the classes of all clips; clips with one number in ``sources`` (N,) were cut from
+    one recording.
     """
 
     def __init__(

@@ -17,13 +17,6 @@ class ClapBase(ABC):
 
     Long clips are not cropped at random but seen window by window; no short clip is declared a long
     one; no member of a batch changes another; the same sound gives the same vector every time.
-
-    Attributes
-    ----------
-    id, fingerprint, dim, rate, window, hop
-        As in :class:`~prism_audio.encoders.protocol.Encoder`.
-    mel : MelFrontEnd
-        How sound becomes the audio tower's input.
     """
 
     def __init__(self, name: str, fingerprint: str, dim: int, mel: MelFrontEnd) -> None:

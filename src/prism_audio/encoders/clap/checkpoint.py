@@ -74,13 +74,7 @@ _NUMPY_NAMES = ["numpy.dtype", "numpy.core.multiarray.scalar", "numpy._core.mult
 
 
 def load_checkpoint(path: Path) -> Any:
-    """The ``ClapModel`` in LAION's file at ``path``, on the CPU.
-
-    Raises
-    ------
-    AssetError
-        The file is damaged, holds more than numbers, or is not a CLAP model of HTSAT and RoBERTa.
-    """
+    """The ``ClapModel`` of HTSAT and RoBERTa in LAION's file at ``path``, on the CPU."""
     from transformers import ClapModel
 
     state = read_state(path)

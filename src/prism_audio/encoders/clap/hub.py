@@ -21,6 +21,7 @@ from urllib.request import urlopen
 from prism_audio.encoders.assets import cache_folder
 from prism_audio.encoders.fetch import download, fault, fetch, print_report
 from prism_audio.errors import AssetError
+from prism_audio.io.atomic import atomic_write
 
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _TIMEOUT = 15.0
@@ -29,21 +30,11 @@ _LIST = "files.json"
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of a repository at one commit.
+    """A file of a repository at one commit."""
 
-    Attributes
-    ----------
-    path : str
-        Its place in the repository.
-    size : int
-        Bytes.
-    digest : str
-        SHA-256 of the content; or Git's own SHA-1 of a small file, as the hub lists it.
-    """
-
-    path: str
-    size: int
-    digest: str
+    path: str  # its place in the repository
+    size: int  # bytes
+    digest: str  # SHA-256 of the content; or Git's own SHA-1 of a small file, as the hub lists it
 
     def fault(self, place: Path) -> str | None:
         """What is wrong with the file at ``place``; None if it is this one."""
@@ -51,13 +42,7 @@ class HubFile:
 
 
 def hub_folder(repo: str, commit: str, files: Sequence[HubFile]) -> Path:
-    """The folder in the cache that holds ``files`` of a repository, each checked.
-
-    Raises
-    ------
-    AssetError
-        When one is neither here nor can be fetched; with what to do.
-    """
+    """The folder in the cache that holds ``files`` of a repository, each checked or fetched."""
     folder = _place(repo) / commit
     for file in files:
         target = folder / file.path
@@ -84,13 +69,12 @@ def listed_files(repo: str, revision: str, wanted: Iterable[str]) -> tuple[str, 
         commit, files = _ask(repo, revision)
         kept.parent.mkdir(parents=True, exist_ok=True)
         document = {"commit": commit, "files": [asdict(file) for file in files]}
-        fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(document), encoding="utf-8")
-        os.replace(fresh, kept)
+        with atomic_write(kept) as file:
+            file.write(json.dumps(document).encode())
     try:
         document = json.loads(kept.read_text(encoding="utf-8"))
-        files = [HubFile(**file) for file in document["files"]]
-        by_path, commit = {file.path: file for file in files}, str(document["commit"])
+        files = [HubFile(**entry) for entry in document["files"]]
+        by_path, commit = {entry.path: entry for entry in files}, str(document["commit"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AssetError(f"{kept} is damaged ({error}); delete it and run again") from error
     wanted = list(wanted)

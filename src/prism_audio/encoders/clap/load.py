@@ -34,13 +34,8 @@ PINS = {
 def load_clap(source: str | Path | None = None, **options: Any) -> ClapBase:
     """CLAP: the pinned public export; or what ``source`` names.
 
-    Parameters
-    ----------
-    source : str or Path, optional
-        A folder with ONNX towers and no PyTorch weights, computed by onnxruntime; or a hub id, a
-        folder with PyTorch weights or LAION's ``.pt``, computed by transformers.
-    **options
-        Handed to the encoder.
+    A folder with ONNX towers and no PyTorch weights is computed by onnxruntime; a hub id, a folder
+    with PyTorch weights or LAION's ``.pt`` by transformers.
     """
     if source is None:
         return _pinned("clap", "fp32", options)

@@ -40,31 +40,18 @@ _BLOCK = 64
 
 @dataclass(frozen=True)
 class MelFrontEnd:
-    """Windows of sound in, spectrogram pictures out.
+    """Windows of sound in, spectrogram pictures out."""
 
-    Attributes
-    ----------
-    rate, samples : int
-        Sampling rate in Hz and samples in a window.
-    size, hop : int
-        Samples in a frame of the Fourier transform and between the starts of two frames.
-    mels : int
-        Mel bands in a picture.
-    band : pair of float
-        Where the lowest band begins and the highest ends, in Hz.
-    slaney : bool
-        Slaney's mel scale with bands of unit area, or HTK's with bands of unit height.
-    padding : str
-        How the model wants a shorter piece filled up: ``repeatpad``, ``repeat`` or ``pad``.
-    """
-
+    # Sampling rate in Hz and samples in a window.
     rate: int
     samples: int
+    # Samples in a frame of the Fourier transform and between the starts of two frames.
     size: int
     hop: int
-    mels: int
-    band: tuple[float, float]
-    slaney: bool
+    mels: int  # mel bands in a picture
+    band: tuple[float, float]  # where the lowest band begins and the highest ends, in Hz
+    slaney: bool  # Slaney's mel scale with bands of unit area, or HTK's with bands of unit height
+    # How the model wants a shorter piece filled up: ``repeatpad``, ``repeat`` or ``pad``.
     padding: str
 
     @classmethod
@@ -181,20 +168,10 @@ class MelFrontEnd:
 def mel_filters(
     bins: int, mels: int, band: tuple[float, float], rate: int, *, slaney: bool
 ) -> Float64:
-    """Triangular filters (bins, mels) between equal steps of the mel scale.
+    """Triangular filters (bins, mels) between equal steps of the mel scale, within ``band`` in Hz.
 
-    Parameters
-    ----------
-    bins : int
-        Frequencies of the Fourier transform, from 0 Hz to half the rate.
-    mels : int
-        Filters.
-    band : pair of float
-        Where the lowest filter begins and the highest ends, in Hz.
-    rate : int
-        Sampling rate in Hz.
-    slaney : bool
-        Slaney's scale, each filter of unit area; otherwise HTK's scale, each of unit height.
+    The ``bins`` are frequencies from 0 Hz to half the rate. With ``slaney`` the scale is Slaney's and
+    each filter has unit area; otherwise it is HTK's, and each has unit height.
     """
     to_mel, to_hertz = (_slaney_mel, _slaney_hertz) if slaney else (_htk_mel, _htk_hertz)
     edges = to_hertz(np.linspace(to_mel(band[0]), to_mel(band[1]), mels + 2))

@@ -129,13 +129,7 @@ class OnnxClapEncoder(ClapBase):
 
 
 def tower_files(folder: Path, precision: str | None = None) -> tuple[Path, Path]:
-    """The files of the audio and the text tower in ``folder``.
-
-    Raises
-    ------
-    AssetError
-        When they are not there; it names those that were looked for.
-    """
+    """The files of the audio and the text tower in ``folder``."""
     if precision is not None and precision not in PRECISIONS:
         raise InputError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
     for kind in [precision] if precision else PRECISIONS:

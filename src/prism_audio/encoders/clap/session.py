@@ -36,24 +36,10 @@ _WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 class TowerSession:
-    """A network from one main input to one row an item.
+    """A network from one ``main`` input to one row an item, its ``output``.
 
-    Parameters
-    ----------
-    path : Path
-        The ONNX file.
-    main, output : str
-        Names of the main input and of the output, as all exports of CLAP have them.
-    lasting : bool
-        For many runs: weights are copied into the order that multiplies fastest. Otherwise they are
-        used where they lie in the file, and the memory of a run is given back after it.
-
-    Attributes
-    ----------
-    width : int or None
-        Numbers in a row, where the file says it.
-    batches : bool
-        Whether items may share a run: in an int8 file one would change the others.
+    With ``lasting``, for many runs, weights are copied into the order that multiplies fastest;
+    otherwise they are used where they lie in the file, and the memory of a run is given back after it.
     """
 
     def __init__(self, path: Path, main: str, output: str, *, lasting: bool = True) -> None:
@@ -89,8 +75,10 @@ class TowerSession:
         self._types = {name: _TYPES[item.type] for name, item in inputs.items()}
         channels = inputs[main].shape[1] if len(inputs[main].shape) == 4 else 1
         self._channels = channels if isinstance(channels, int) else 1
+        # Numbers in a row, where the file says it.
         width = outputs[output].shape[-1]
         self.width = width if isinstance(width, int) else None
+        # Whether items may share a run: in an int8 file one would change the others.
         self.batches = _SHARED_SCALE not in network
 
     def run(self, items: Array) -> Float32:

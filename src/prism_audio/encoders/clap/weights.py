@@ -40,10 +40,7 @@ class _Field(NamedTuple):
 def outline(path: Path) -> bytes:
     """The network of an ONNX file without its large weights, each of which names its place in ``path``.
 
-    Raises
-    ------
-    ValueError
-        When the file is not made of fields.
+    A file that is not made of fields is a ValueError.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return b"".join(

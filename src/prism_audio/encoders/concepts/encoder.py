@@ -20,7 +20,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -130,7 +130,8 @@ class ConceptsEncoder:
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # Interpreters and sessions cannot travel to another process; what makes them can.
-        return _restore, self._options
+        folder, threads = self._options
+        return partial(ConceptsEncoder, threads=threads), (folder,)
 
 
 @cache
@@ -177,7 +178,3 @@ def _fingerprint() -> str:
 
 def _data(name: str) -> Traversable:
     return files("prism_audio.encoders.concepts") / name
-
-
-def _restore(folder: str | os.PathLike[str] | None, threads: int | None) -> ConceptsEncoder:
-    return ConceptsEncoder(folder, threads=threads)

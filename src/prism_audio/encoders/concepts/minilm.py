@@ -22,11 +22,6 @@ class MiniLM:
 
     Each sentence is computed by itself. In a batch this int8 model would scale all sentences by the
     largest value among them, and one would change the others.
-
-    Parameters
-    ----------
-    model, tokenizer : Path
-        The ONNX file and the tokenizer's JSON.
     """
 
     def __init__(self, model: Path, tokenizer: Path) -> None:

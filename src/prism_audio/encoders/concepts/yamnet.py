@@ -45,13 +45,6 @@ class YamNet:
 
     The model sees one window at a time, so no window can influence another, and the interpreter
     gives up Python's lock while it computes, so threads suffice. May be called from any thread.
-
-    Parameters
-    ----------
-    model : Path
-        The TFLite file.
-    threads : int, optional
-        Interpreters at work; by default one for every core this process may use, and one more.
     """
 
     def __init__(self, model: Path, threads: int | None = None) -> None:

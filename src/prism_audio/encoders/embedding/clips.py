@@ -22,31 +22,17 @@ BATCH_SECONDS = 64.0
 
 @dataclass(frozen=True)
 class Clip:
-    """One recording, embedded.
+    """One recording, embedded."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    embedding : array (d,)
-        Its unit vector.
-    features : array (B, f)
-        The encoder's features of its B windows; or of all of it at once, their mean, with B = 1.
-    start, end : arrays (B,)
-        Where they lie, in seconds.
-    weight : array (B,)
-        Seconds of real sound heard for each.
-    group : int
-        The group of files whose batches it shared.
-    """
-
-    path: Path
-    embedding: Float32
+    path: Path  # the file
+    embedding: Float32  # (d,): its unit vector
+    # (B, f): the encoder's features of its B windows; or their mean, with B = 1.
     features: Float32
+    # (B,): where they lie, in seconds.
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    weight: Float32
-    group: int
+    weight: Float32  # (B,): seconds of real sound heard for each
+    group: int  # the group of files whose batches it shared
 
     @property
     def seconds(self) -> float:

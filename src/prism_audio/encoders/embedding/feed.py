@@ -28,15 +28,11 @@ class Feed:
     """One file on its way: a thread fills it with windows, the reader iterates over them once.
 
     Iterating raises :class:`Unreadable` where decoding failed, after the windows before that place.
-
-    Attributes
-    ----------
-    seconds : float
-        The most sound that waits in it: that of the file once it is decoded, else the limit.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # The most sound that waits in it: that of the file once it is decoded, else the limit.
         self.seconds = AHEAD_SECONDS
         self._queue: Queue[list[Window | Unreadable | None]] = Queue(PIECES)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from prism_audio.errors import InputError
 from prism_audio.io.matrices.rows import LABELS, FileContents
+from prism_audio.io.runtime import import_extra
 
 BATCH_ROWS = 4096
 # Column chunks are read in pieces of this size; read at once, one may be as large as the file.
@@ -56,25 +57,14 @@ def open_parquet(file: Path) -> FileContents:
 
 @dataclass(eq=False)
 class ParquetRows:
-    """Rows from a column of lists, or from several columns of single floats.
+    """Rows from a column of lists, or from several columns of single floats."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    columns : tuple of str
-        The column of lists, or the columns of floats.
-    dtype, shape
-        As in every :class:`~prism_audio.io.matrices.rows.RowReader`.
-    starts : list of int
-        The first row of every row group.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
+    path: Path  # the file
+    columns: tuple[str, ...]  # the column of lists, or the columns of floats
+    # As in every :class:`~prism_audio.io.matrices.rows.RowReader`.
     dtype: np.dtype[Any]
     shape: tuple[int, int]
-    starts: list[int]
+    starts: list[int]  # the first row of every row group
     # The position: a decoded batch, the number of its first row, and the batches that follow it.
     _batch: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     _first: int = field(default=0, repr=False)
@@ -143,11 +133,10 @@ def _texts(opened: Any, name: str | None) -> Sequence[str]:
 
 def _pyarrow(file: Path) -> tuple[Any, Any]:
     """pyarrow's modules ``parquet`` and ``types``, or an error that says how ``file`` can be read."""
-    try:
-        from pyarrow import parquet, types
-    except ImportError:
-        raise InputError(
-            f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
-            "or save the array as .npy"
-        ) from None
+    remedy = (
+        f"{file}: .parquet files need pyarrow (pip install 'prism-audio[bench]'); "
+        "or save the array as .npy"
+    )
+    modules = ("pyarrow.parquet", "pyarrow.types")
+    parquet, types = (import_extra(module, remedy, InputError) for module in modules)
     return parquet, types

@@ -37,21 +37,13 @@ class RowReader(Protocol):
 
 @dataclass(frozen=True)
 class FileContents:
-    """What a file of arrays holds; for large arrays only the header has been read.
+    """What a file of arrays holds; for large arrays only the header has been read."""
 
-    Attributes
-    ----------
-    arrays : mapping of str to RowReader
-        The arrays of numbers by their names; a file that names none calls its array ``""``.
-    read_labels : callable
-        Gives the names of the rows, where the file has any.
-    others : tuple of str
-        What else the file holds, for messages.
-    """
-
+    # The arrays of numbers by their names; a file that names none calls its array ``""``.
     arrays: Mapping[str, RowReader]
+    # Gives the names of the rows, where the file has any.
     read_labels: Callable[[], Sequence[str]] = tuple
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # what else the file holds, for messages
 
 
 def memory_contents(arrays: Mapping[str, Any]) -> FileContents:

@@ -7,18 +7,16 @@ from pathlib import Path
 from prism_audio.errors import InputError
 from prism_audio.io.arrays import to_numpy
 from prism_audio.io.matrices.rows import FileContents, memory_contents
+from prism_audio.io.runtime import import_extra
 
 
 def open_torch(file: Path) -> FileContents:
     """The tensor, or the tensors by their names, of a file."""
-    try:
-        import torch
-    except ImportError:
-        raise InputError(
-            f"{file}: .pt files need torch (pip install 'prism-audio[clap]'); "
-            "or save the array as .npy"
-        ) from None
-
+    torch = import_extra(
+        "torch",
+        f"{file}: .pt files need torch (pip install 'prism-audio[clap]'); or save the array as .npy",
+        InputError,
+    )
     value = torch.load(file, map_location="cpu", weights_only=True)
     if isinstance(value, torch.Tensor):
         value = {"": value}

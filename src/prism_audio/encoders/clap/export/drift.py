@@ -32,21 +32,13 @@ class Probe(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """The difference between two encoders.
+    """The difference between two encoders."""
 
-    Attributes
-    ----------
-    audio, text : pair of float
-        1 - cosine between the two embeddings of a sound or text: the mean, and the largest.
-    same : float
-        Share of the sounds to which both give the same label.
-    sounds, texts : int
-        How many were compared.
-    """
-
+    # 1 - cosine between the two embeddings of a sound or text: the mean, and the largest.
     audio: tuple[float, float]
     text: tuple[float, float]
-    same: float
+    same: float  # share of the sounds to which both give the same label
+    # How many were compared.
     sounds: int
     texts: int
 

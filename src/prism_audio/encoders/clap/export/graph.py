@@ -77,18 +77,10 @@ class Graph:
         return self.linear(hidden, f"{name}.linear2")
 
     def attention(self, qkv: str, heads: int, width: int, groups: int, bias: str | None) -> str:
-        """Attention within groups of tokens.
+        """Attention within groups of equally many tokens that follow each other.
 
-        Parameters
-        ----------
-        qkv : str
-            Tokens (batch, tokens, 3 * heads * width): queries, already scaled, keys and values.
-        heads, width : int
-            Number and width of the heads.
-        groups : int
-            Groups of equally many tokens that follow each other; tokens see their own group.
-        bias : str or None
-            Added to the scores (groups, heads, tokens, tokens).
+        ``qkv`` holds tokens (batch, tokens, 3 * heads * width): queries, already scaled, keys and
+        values. ``bias`` is added to the scores (groups, heads, tokens, tokens).
         """
         parts = self.reshape(qkv, 0, groups, -1, 3, heads, width)
         parts = self.op("Transpose", parts, perm=[3, 0, 1, 4, 2, 5])
@@ -108,14 +100,8 @@ class Graph:
     ) -> Any:
         """The finished ``ModelProto``.
 
-        Parameters
-        ----------
-        given : name, dtype and shape
-            The one input; a string in a shape is a free dimension.
-        output : str
-            The node that gives the result.
-        wanted : name and shape
-            What the result, in float32, is called outside.
+        ``given`` is the one input: name, dtype and shape, in which a string is a free dimension.
+        ``output`` is the node that gives the result, ``wanted`` its name and shape outside (float32).
         """
         from onnx import TensorProto, helper, numpy_helper
 

@@ -22,16 +22,8 @@ _FAR = -100.0  # what Swin adds to the score of two tokens that are no neighbour
 def audio_graph(config: Any, weights: Mapping[str, Array], frames: int) -> Any:
     """The ``ModelProto`` from pictures (batch, 1, frames, mels) to ``audio_embeds`` (batch, d).
 
-    Fused models are computed as they are for sound that fits into a window.
-
-    Parameters
-    ----------
-    config : ClapConfig
-        Sizes.
-    weights : mapping
-        The model's weights by name, float32.
-    frames : int
-        Frames in a picture.
+    ``config`` is a ``ClapConfig``, ``weights`` are the model's in float32. Fused models are computed
+    as they are for sound that fits into a window.
     """
     audio = config.audio_config
     _check(audio, frames)

@@ -16,15 +16,8 @@ _TEXT = "text_model"
 def text_graph(config: Any, weights: Mapping[str, Array]) -> Any:
     """The ``ModelProto`` from ``input_ids`` (batch, length) to ``text_embeds`` (batch, d).
 
-    There is no mask, as in the public exports of CLAP: the texts of a batch must have the same
-    number of tokens.
-
-    Parameters
-    ----------
-    config : ClapConfig
-        Sizes.
-    weights : mapping
-        The model's weights by name, float32.
+    ``config`` is a ``ClapConfig``, ``weights`` are the model's in float32. There is no mask, as in the
+    public exports of CLAP: the texts of a batch must have the same number of tokens.
     """
     text = config.text_config
     if text.hidden_act != "gelu" or text.projection_hidden_act != "relu":

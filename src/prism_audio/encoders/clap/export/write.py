@@ -6,16 +6,16 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prism_audio.encoders.clap.export.drift import Drift, Probe, measure_drift
 from prism_audio.encoders.clap.export.graph import Array
 from prism_audio.encoders.clap.export.htsat import audio_graph
 from prism_audio.encoders.clap.export.roberta import text_graph
 from prism_audio.encoders.clap.onnx_encoder import PRECISIONS, OnnxClapEncoder, tower_files
-from prism_audio.errors import AssetError, PrismError
+from prism_audio.errors import AssetError
 from prism_audio.io.atomic import atomic_folder
-from prism_audio.io.runtime import import_onnxruntime
+from prism_audio.io.runtime import import_extra, import_onnxruntime
 
 if TYPE_CHECKING:
     from prism_audio.encoders.clap.encoder import ClapEncoder
@@ -31,34 +31,16 @@ def export_clap(
     probe: Probe,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Drift]:
-    """Write ``encoder`` as a folder that needs no PyTorch, whole or not at all.
+    """Write ``encoder`` as a new folder that needs no PyTorch; returns the drift of each precision.
 
     ``config.json``, ``preprocessor_config.json``, ``tokenizer.json``, the two towers in
     ``onnx/`` in float32 and in eight bits, and ``drift.json``, which says how far they are from
-    PyTorch.
-
-    Parameters
-    ----------
-    encoder : ClapEncoder
-        A loaded model.
-    folder : path
-        A new folder, or an empty one.
-    probe : Probe
-        Sounds and texts to compare on.
-    report : callable, optional
-        Told in a line what is being done.
-
-    Returns
-    -------
-    dict
-        The drift of each precision.
-
-    Raises
-    ------
-    AssetError
-        When the float32 files do not agree with PyTorch to 1e-4 in cosine; nothing is kept then.
+    PyTorch on the sounds and texts of ``probe``. Nothing is kept where the float32 files do not agree
+    with PyTorch to 1e-4 in cosine.
     """
-    _require_onnx()
+    import_extra(
+        "onnx", "writing ONNX files needs the package onnx: pip install 'prism-audio[clap,onnx]'"
+    )
     drifts: dict[str, Drift] = {}
     with atomic_folder(folder) as made:
         report("writing the towers in float32")
@@ -128,21 +110,9 @@ def _quantise(full: Path, small: Path) -> None:
         log.setLevel(before)
 
 
-def _require_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise PrismError(
-            "writing ONNX files needs the package onnx: pip install 'prism-audio[clap,onnx]'"
-        ) from error
-
-
 def file_sizes(folder: Path) -> dict[str, int]:
     """Bytes of the two towers in each precision."""
     return {
         precision: sum(path.stat().st_size for path in tower_files(folder, precision))
         for precision in PRECISIONS
     }
-
-
-__all__: list[Any] = ["export_clap", "file_sizes"]
