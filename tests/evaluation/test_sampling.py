@@ -31,7 +31,9 @@ def test_equal_clips_give_the_interval_of_wilson() -> None:
     n, share = len(right), 0.7
     value, low, high = accuracy(np.full(1000, 0.8), a_sample(right))
     r = np.array(right) - share
-    phi = ((np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share)) * n + 30) / (n + 30)
+    drawn = sampling.DISPERSION_CLIPS
+    phi = (np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share))
+    phi = (phi * n + drawn) / (n + drawn)
     z2 = Z**2 * phi * n / (n - 1)
     centre, half = share + z2 / (2 * n), np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     wanted = ((centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n))

@@ -169,11 +169,12 @@ def test_anchored_shares_are_those_of_one_hot_assignments():
     y = drawn(truth, 3)
     known = y >= 0
     shares = compose.find_shares(InMemory(E), [head])[0]
-    found = labelled.anchored(shares, head, labelled.LabelledClips(E[known], y[known]))
+    both = labelled.anchored(shares, head, labelled.LabelledClips(E[known], y[known]))
     r = logistic.softmax(labelled.scores(E, head))
-    r[known] = np.eye(4)[y[known]]
-    np.testing.assert_allclose(found.n_c, r.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(found.sums, r.T @ E, atol=1e-9)
+    for found, times in zip(both, (1, labelled.LABEL), strict=True):
+        r[known] = times * np.eye(4)[y[known]]
+        np.testing.assert_allclose(found.n_c, r.sum(axis=0), atol=1e-9)
+        np.testing.assert_allclose(found.sums, r.T @ E, atol=1e-9)
 
 
 def test_parts_hold_every_class_evenly_and_keep_neighbours_together():

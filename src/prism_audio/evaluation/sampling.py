@@ -14,7 +14,8 @@ Wilson's interval of a simple random sample; where p_i tells right from wrong it
 b is the slope that the labels prefer, drawn to 1 +- 0.35; 1 is that of a probability that means what it
 says. phi is the part of the variance that is left because labels and scores
 had their share of the pick: squared differences of residuals that are neighbours there, drawn to 1 by
-30 clips.
+15 clips. They tell as much as the effective number of clips, (sum v)^2 / sum v^2 with v the variances:
+where a few doubtful clips make up most of the variance, a pick that met no surprise says little of it.
 
 Adapted less zero-shot differ only on the clips where their answers do. Of these, with f their part of
 all clips, D = f (alpha - beta), where alpha is the part on which only the adapter is right and beta
@@ -37,7 +38,7 @@ from prism_audio.io.types import Float64
 
 Z = float(ndtri((1 + LEVEL) / 2))
 SLOPE, SLOPE_DEVIATION = 1.0, 0.35
-DISPERSION_CLIPS = 30
+DISPERSION_CLIPS = 15
 # Probabilities are read up to here: beyond it a count of clips cannot tell them apart.
 EDGE = 1e-2
 # Beyond these c every m_i is 0 or 1.
@@ -203,8 +204,9 @@ def _variance(logits: Float64) -> Float64:
 def _dispersion(residual: Float64, variance: Float64, rank: NDArray[np.intp]) -> float:
     """phi: squared differences of neighbouring residuals, in units of what the model expects."""
     order = np.argsort(rank, kind="stable")
-    r, v, n = residual[order], variance[order], len(order)
+    r, v = residual[order], variance[order]
     ratio = ((r[1:] - r[:-1]) ** 2).sum() / (v[1:] + v[:-1]).sum()
+    n = v.sum() ** 2 / (v**2).sum()
     return float((DISPERSION_CLIPS + n * ratio) / (DISPERSION_CLIPS + n))
 
 

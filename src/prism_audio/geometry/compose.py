@@ -146,11 +146,18 @@ def score_length(head: Float64, second: Float64) -> float:
 
 
 def compose(
-    shares: Shares, frame: Frame, M_t: Float64, *, rho: float, prior: float
+    shares: Shares,
+    frame: Frame,
+    M_t: Float64,
+    *,
+    rho: float,
+    prior: float,
+    weighed: Shares | None = None,
 ) -> Composition | None:
     """The head and the map for rows with ``shares`` in ``frame``, and prototypes ``M_t`` (C, k) in it.
 
-    ``prior`` is nu. Fewer than two classes that outweigh the text, or equal prototypes, determine none.
+    ``prior`` is nu. ``weighed`` are shares for the class means, where some clips count for more there.
+    Fewer than two classes that outweigh the text, or equal prototypes, determine none.
     """
     n_c = np.maximum(shares.n_c, NOTHING)
     mu_t = M_t.mean(axis=0)
@@ -159,7 +166,10 @@ def compose(
         return None
     deviations = frame.deviations(*shares)
     white, floor, n = find_whitening(n_c, deviations, frame, rho, prior)
-    M_n = white(with_text(deviations, n_c, M_t))
+    weighed = weighed or shares
+    n_w = np.maximum(weighed.n_c, NOTHING)
+    means = deviations if weighed is shares else frame.deviations(*weighed)
+    M_n = white(with_text(means, n_w, M_t))
     mu_n = M_n.mean(axis=0)
     A = M_n - mu_n
     Z, R_z = rotation(A, B, prior)
@@ -170,7 +180,7 @@ def compose(
     A_x = s * product(product(product(A, Z), R_z), Z.T)
     scatter = whitened_trace(frame, white, np.sqrt(n_c)[:, None] * deviations)
     w = s * s * scatter / max(n, 1.0) / frame.d
-    P = posterior(A_x, B, n_c, w, frame.d) + mu_t
+    P = posterior(A_x, B, n_w, w, frame.d) + mu_t
     P /= np.maximum(np.sqrt(np.einsum("cd,cd->c", P, P)), NOTHING)[:, None]
     taken = len(mu_n) - np.sqrt(floor) * white.trace
     scores = rigid.scores(P)

@@ -10,8 +10,14 @@
 
 The sum runs over the labelled clips. Ridge regression shrinks a classifier to zero; this one is shrunk
 to B, which knows the text and all unlabelled clips. So one label moves little and many labels decide,
-and without labels the calibration stays what it is. x are the rows whitened within classes, as the
-composition has them: there all directions are alike to a clip of a class.
+and without labels the calibration stays what it is. Half of x are the rows whitened within classes,
+where all directions are alike to a clip of a class, half the rows as they are: where few clips vary, a
+whitening by few clips exaggerates. It comes from rounds without labels. One that knew them would draw
+labelled clips to their classes, left-out ones too, and unseen clips would not follow.
+
+For the means of the classes a labelled clip counts twice, for their scatter once. Shares of classes
+count in the rounds as in those of the calibration (:mod:`prism_audio.geometry.graded`): evened out where
+the whole list was heard.
 
 B_-i is B without the label of clip i. Labelled clips are dealt into five parts, and each part is scored
 by rounds without its labels. A head that has seen a label needs no correction there and would hide what
@@ -37,7 +43,7 @@ import numpy as np
 
 from prism_audio.geometry import compose
 from prism_audio.geometry.frame import Frame, whitened_trace
-from prism_audio.geometry.graded import Graded, with_head
+from prism_audio.geometry.graded import SHARES, Graded, with_head
 from prism_audio.geometry.guard import TEXT_WORTH, Verdict
 from prism_audio.geometry.logistic import find_scale, hit_rate, log_loss, regress, softmax
 from prism_audio.geometry.parameters import Parameters
@@ -46,6 +52,9 @@ from prism_audio.geometry.source import RowSource, marked
 from prism_audio.geometry.sphere import Labels
 from prism_audio.geometry.threads import side_by_side
 
+# Assigned clips that a labelled one is worth for the mean of its class: where p of them are right, the
+# mean keeps p of what tells the class apart, p^2 of its square: a half at p = 0.7.
+LABEL = 2.0
 # Parts that labelled clips are dealt into, and rounds with the labels of all but one.
 PARTS, ROUNDS = 5, 4
 # How far above chance, and above the loss without labels, counts: in standard deviations.
@@ -74,7 +83,14 @@ class Site(NamedTuple):
     frame: Frame
     clips: float
     belief: float
+    heard: float
     params: Parameters
+
+    @property
+    def shares(self) -> float:
+        """How the shares of the classes count in the rounds."""
+        by_what_was_heard, evened = SHARES
+        return (1 - self.heard) * by_what_was_heard + self.heard * evened
 
     def logits(self, head: Float64) -> Float64:
         """A head in the unit of the soft assignments of the rounds."""
@@ -124,7 +140,8 @@ def use_labels(
         return W, judge(verdict, labelled, nothing)
     clips = float(verdict.numbers.get("independent_clips", len(y)))
     belief = float(verdict.numbers.get("evidence_weight", 1.0))
-    site = Site(source, T, second, result.frame, clips, belief, params)
+    heard = float(verdict.numbers.get("coverage", 1.0))
+    site = Site(source, T, second, result.frame, clips, belief, heard, params)
     refined = refine(site, head_0, labelled)
     if refined.head is not None:
         now, then = (compose.score_length(head, second) for head in (refined.head, head_0))
@@ -138,7 +155,8 @@ def refine(site: Site, head_0: Float64, labelled: LabelledClips) -> Refined:
     rows, y = labelled
     n, C = len(y), len(site.T)
     part = deal(y)
-    trained = [np.ones(n, dtype=bool), *(part != k for k in range(PARTS))]
+    every = np.ones(n, dtype=bool)
+    trained = [every, *(part != k for k in range(PARTS)), ~every]
     start = site.logits(head_0)
     found = anchored_rounds(site, start, labelled, trained)
     if found is None:
@@ -146,13 +164,13 @@ def refine(site: Site, head_0: Float64, labelled: LabelledClips) -> Refined:
         return Refined(None, right, right, reason="fewer than two classes can be told apart")
     heads, made = found
     S_0, S_1 = scores(rows, start), np.empty((n, C))  # without labels; with those of other parts
-    for k, head in enumerate(heads[1:]):
+    for k, head in enumerate(heads[1:-1]):
         S_1[part == k] = scores(rows[part == k], head)
     loss_0, loss_1 = (log_loss(find_scale(S, y) * S, y) for S in (S_0, S_1))
     a = believed(site.belief, loss_0, loss_1) * site.clips / (site.clips + TEXT_WORTH * C)
     S = (1 - a) * S_0 + a * S_1
     g = find_scale(S, y)
-    x, back = whitened(site, made, rows)
+    x, back = features(site, made, rows)
     strength, A, L = regress(x, g * S, y, part)
     head = g * ((1 - a) * start + a * heads[0]) + back(A)
     before, right = hit_rate(S_0, y), hit_rate(L, y)
@@ -181,8 +199,8 @@ def deal(y: Labels) -> Labels:
 def anchored_rounds(
     site: Site, start: Float64, labelled: LabelledClips, trained: list[np.ndarray]
 ) -> tuple[list[Float64], compose.Composition] | None:
-    """Heads after rounds with the labels of each of ``trained`` (n,), and the first composition."""
-    heads, first = [start] * len(trained), None
+    """Heads after rounds with the labels of each of ``trained`` (n,), and the last composition."""
+    heads = [start] * len(trained)
     text = product(site.T.astype(np.float64), site.frame.Q)
     prior = site.params.prior(len(site.T), site.clips)
     find = partial(compose.compose, frame=site.frame, M_t=text, rho=site.params.rho, prior=prior)
@@ -193,35 +211,50 @@ def anchored_rounds(
                 compose.find_shares(site.source, heads), heads, trained, strict=True
             )
         ]
-        made = [found for found in side_by_side(find, shares) if found is not None]
+        made = [
+            found
+            for found in side_by_side(lambda pair: find(pair[0], weighed=pair[1]), shares)
+            if found is not None
+        ]
         if len(made) < len(heads):
             return None
-        heads, first = [site.logits(found.head) for found in made], made[0]
-    return None if first is None else (heads, first)
+        heads = [
+            compose.with_shares(site.logits(found.head), held.n_c, site.shares)
+            for found, (held, _) in zip(made, shares, strict=True)
+        ]
+    return heads, made[-1]
 
 
-def anchored(shares: compose.Shares, head: Float64, labelled: LabelledClips) -> compose.Shares:
-    """Shares of the classes in which labelled clips count for their label alone."""
-    change = -softmax(scores(labelled.rows, head))
-    change[np.arange(len(labelled.y)), labelled.y] += 1
-    n_c = shares.n_c + change.sum(axis=0)
-    sums = shares.sums + product(change.T, labelled.rows.astype(np.float64))
-    some = n_c > NOTHING
-    return compose.Shares(np.where(some, n_c, 0), np.where(some[:, None], sums, 0))
+def anchored(
+    shares: compose.Shares, head: Float64, labelled: LabelledClips
+) -> tuple[compose.Shares, compose.Shares]:
+    """Shares of the classes with labelled clips in their own alone: counted once, and LABEL times."""
+    rows, own = labelled.rows.astype(np.float64), np.zeros((len(labelled.y), len(shares.n_c)))
+    own[np.arange(len(labelled.y)), labelled.y] = 1
+    soft = softmax(scores(labelled.rows, head))
+    found = []
+    for times in (1.0, LABEL):
+        change = times * own - soft
+        n_c = shares.n_c + change.sum(axis=0)
+        some = n_c > NOTHING
+        sums = shares.sums + product(change.T, rows)
+        found.append(compose.Shares(np.where(some, n_c, 0), np.where(some[:, None], sums, 0)))
+    return found[0], found[1]
 
 
-def whitened(site: Site, made: compose.Composition, rows: Float) -> tuple[Float64, Any]:
-    """x (n, k), and what turns a matrix A (k, C) on x into a head (d + 1, C) for rows [e | 1]."""
+def features(site: Site, made: compose.Composition, rows: Float) -> tuple[Float64, Any]:
+    """x (n, 2 k), and what turns a matrix A (2 k, C) on x into a head (d + 1, C) for rows [e | 1]."""
     frame, white = site.frame, made.rigid.white
-    total = whitened_trace(frame, white, np.zeros((1, len(frame.values))))
-    unit = 1 / np.sqrt(max(total / frame.N, NOTHING**2))
-    x = unit * white(product(rows.astype(np.float64) - frame.m, frame.Q))
+    lengths = [whitened_trace(frame, white, np.zeros((1, len(frame.values)))), frame.values.sum()]
+    half, plain = (1 / np.sqrt(2 * max(total / frame.N, NOTHING**2)) for total in lengths)
+    X = product(rows.astype(np.float64) - frame.m, frame.Q)
 
     def back(A: Float64) -> Float64:
-        H = unit * (white.stretched(np.ascontiguousarray(A.T)) * white.g).T
+        A_w, A_p = np.split(A, 2)
+        H = half * (white.stretched(np.ascontiguousarray(A_w.T)) * white.g).T + plain * A_p
         return frame.head(H, np.zeros(A.shape[1]))
 
-    return x, back
+    return np.hstack([half * white(X), plain * X]), back
 
 
 def contradiction(before: Float64, after: Float64, right: tuple[float, float], y: Labels) -> str:
