@@ -17,7 +17,8 @@ short recording hardly knows how its place varies: what comes next deviates more
 from. So below ten minutes the x that the deviation is taken from are held out: those of each quarter,
 with m, S and H of the others. P are the prototypes of the labels, of the background words, and the
 background m itself: what raises the scores of all of them alike is no event. Scores of single windows
-say little; z needs no threshold that was chosen on labelled recordings of the place.
+say little; z needs no threshold that was chosen on labelled recordings of the place. The rows are those
+before the correction of an adapter: it draws every window towards a label, also where nothing happens.
 
 An event is where z of its class passes an onset h, and reaches on both sides as far as z stays above
 half of its peak and above 0.4 h. Windows whose highest z belongs to a background word are background.
