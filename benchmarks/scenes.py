@@ -9,9 +9,9 @@ the backgrounds themselves may hold (wind, rain, engines, birds) are left out.
 
 Prints event-based F1 (collar 500 ms, offset 50 %) and segment-based F1 (1 s) for labels of windows
 merged into events, zero-shot and calibrated; and for events against the background: in files, as
-``prism classify --timeline --no-adapt`` and without ``--no-adapt`` finds them, and in streams, as
-``prism listen --labels`` does; and false events an hour where nothing happens. The windows of a scene
-are embedded once and kept in FOLDER with its truth; ``--wav`` also writes the sound, for listening.
+``prism classify --timeline`` finds them, and in streams, as ``prism listen --labels`` does; and false
+events an hour where nothing happens. The windows of a scene are embedded once and kept in FOLDER with
+its truth; ``--wav`` also writes the sound, for listening.
 """
 
 from __future__ import annotations
@@ -139,8 +139,7 @@ def ways(
     site = calibrate_place(batch, Vocabulary(tuple(scene.labels), T))
     yield "zero-shot, merged", merge_windows(classify(batch, plain))
     yield "calibrated, merged", merge_windows(classify(batch, site))
-    yield "file, zero-shot", detect_events(batch, plain)
-    yield "file, calibrated", detect_events(batch, site)
+    yield "file", detect_events(batch, plain)
     live, changes = LiveEvents(plain, encoder.hop, encoder.window, encoder.window, confirm=2), []
     for begin, stop, row in zip(start, end, E, strict=True):
         changes += live.add(LabelledWindow(float(begin), float(stop), None, 0.0), row)

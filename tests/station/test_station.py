@@ -23,7 +23,7 @@ def lines(text: str, kind: str) -> list[dict]:
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("recordings")
     names = ("SITE_20240131_220000.wav", "SITE_20240131_120000.wav")
-    return [write(folder / name, scene(7, 7 * place)) for place, name in enumerate(names)]
+    return [write(folder / name, scene(9, 9 * place)) for place, name in enumerate(names)]
 
 
 def test_several_sources_are_heard_as_each_alone(

@@ -258,7 +258,7 @@ def _local(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def _shortened(labels: tuple[str, ...], most: int = 8) -> str:
+def _shortened(labels: tuple[str, ...], most: int = 6) -> str:
     return ", ".join(labels[:most]) + (
         f", ... ({len(labels)} in all)" if len(labels) > most else ""
     )

@@ -99,4 +99,4 @@ def show_text(text: str) -> None:
 
 def number(value: float | None) -> str:
     """A number for a table; empty where there is none."""
-    return "" if value is None else f"{value:.2f}"
+    return "" if value is None else f"{value:z.2f}"

@@ -4,29 +4,32 @@
     m     = median of the e'_i,     S = mean of (e'_i - m)(e'_i - m)^T
     H     = (S + floor I)^(-1/2) (P - mean of P)^T, columns of unit length
     x_ic  = (e'_i - m) H_c, less its median over i, less its mean over the rows of P
-    z_ic  = x_ic / sqrt(standard deviation of x_c * 1.25 mean |x_c|)
+    u_c   = |H_c| * root of the mean variance of the rows in any direction, from the trace of S
+    z_ic  = x_ic / sqrt(standard deviation of x_c * 1.25 mean |x_c|  +  u_c^2)
 
 Most windows of a long recording hold no event. So the median window is the background, its scatter is
 how the background varies, and z tells by how many deviations a window speaks for class c. The events
 themselves widen a standard deviation, the more the shorter the recording; a mean absolute deviation
 is widened less, but knows less of rare loud things in the background; so the deviation is the geometric
-mean of both. A short recording hardly knows how its place varies: what comes next deviates more than
-what was learnt from (by 1.6 times after a minute, by 1.2 after four). So below ten minutes the x that
-the deviation is taken from are held out: those of each quarter, with m, S and H of the others. P are the
-prototypes of the labels, of the background words, and the background m itself: what raises the scores
-of all of them alike is no event. Scores of single windows say little; z needs no threshold that was
-chosen on labelled recordings of the place.
+mean of both. Towards some labels a place hardly ever varies; there the least unevenness would be many
+deviations. So the deviation has a second part u: what the place varies by in an average direction. A
+short recording hardly knows how its place varies: what comes next deviates more than what was learnt
+from. So below ten minutes the x that the deviation is taken from are held out: those of each quarter,
+with m, S and H of the others. P are the prototypes of the labels, of the background words, and the
+background m itself: what raises the scores of all of them alike is no event. Scores of single windows
+say little; z needs no threshold that was chosen on labelled recordings of the place. The rows are those
+before the correction of an adapter: it draws every window towards a label, also where nothing happens.
 
 An event is where z of its class passes an onset h, and reaches on both sides as far as z stays above
 half of its peak and above 0.4 h. Windows whose highest z belongs to a background word are background.
 Where several labels may overlap, each is looked for by itself; labels that mean the same then give an
 event each.
 
-    h = the least of 4, 4.5, ... 12 at which  61 exp(-0.41 (h - 4)) (hours)  <=  0.2 (number of events)
+    h = the least of 3, 3.25, ... 6.5 at which  80 exp(-(h - 3)) (hours)  <=  0.2 (number of events)
 
-The left side is how many events pass on recordings in which nothing happens: their z has heavy tails,
-which fall by a third with every deviation. So where much happens a lower z counts than where little
-does, and about a fifth of the events may be expected to be false.
+The left side is how many events pass where nothing happens; nine of ten half-hours have fewer. So where
+much happens a lower z counts than where little does, and at most about a fifth of the events may be
+expected to be false.
 """
 
 from __future__ import annotations
@@ -42,11 +45,12 @@ from prism_audio.geometry.sphere import unit_rows
 from prism_audio.io.types import Float, Float32, Float64
 
 # The onsets that are tried, and the part of the onset below which an event has surely ended.
-ONSETS, FLOOR = np.arange(4, 12.01, 0.5), 0.4
+ONSETS, FLOOR = np.arange(3, 6.51, 0.25), 0.4
 # False events an hour on pure background at the least onset, how fast they fall with every deviation
-# above it, and the part of all events that may be false. The first two were fitted to four half-hours
-# without events, one of each place; other scenes check them (benchmarks/scenes.py).
-FALSE_RATE, FALL, FALSE_SHARE = 61.0, 0.41, 0.2
+# above it, and the part of all events that may be false. The first two were fitted to what nine of ten
+# of thirty half-hours without events stay below, six of each of five places; other scenes check them
+# (benchmarks/scenes.py).
+FALSE_RATE, FALL, FALSE_SHARE = 80.0, 1.0, 0.2
 # Seconds that the rows are averaged over.
 SMOOTHING = 2.5
 # Floor of the whitening, in mean eigenvalues of the scatter: turns down only what varies most.
@@ -98,20 +102,29 @@ def learn_background(rows: Float, prototypes: Float) -> Background:
         Text vectors of the labels, then of the background words.
     """
     P = prototypes.astype(np.float64)
-    centre, head, offset = _ordinary(rows, P)
+    centre, head, offset, spread = _ordinary(rows, P)
     if len(rows) < SETTLED:
         parts = np.array_split(rows, PARTS)
         others = [np.concatenate(parts[:k] + parts[k + 1 :]) for k in range(PARTS)]
         pairs = zip(parts, others, strict=True)
-        x = np.concatenate([_scores(part, *_ordinary(rest, P)) for part, rest in pairs])
+        x = np.concatenate([_scores(part, *_ordinary(rest, P)[:3]) for part, rest in pairs])
     else:
         x = _scores(rows, centre, head, offset)
-    deviation = np.sqrt(x.std(axis=0) * np.sqrt(np.pi / 2) * np.abs(x).mean(axis=0))
+    own = x.std(axis=0) * np.sqrt(np.pi / 2) * np.abs(x).mean(axis=0)
+    deviation = np.sqrt(own + spread**2)
     return Background(centre, head, offset, np.where(deviation > 0, deviation, np.inf))
 
 
-def _ordinary(rows: Float, P: Float64) -> tuple[Float64, Float64, Float64]:
-    """m (d,), H (d, C) and the median scores (C,)."""
+class Ordinary(NamedTuple):
+    """m (d,), H (d, C), the median scores (C,) and u (C,) of a background."""
+
+    centre: Float64
+    head: Float64
+    offset: Float64
+    spread: Float64
+
+
+def _ordinary(rows: Float, P: Float64) -> Ordinary:
     centre: Float64 = np.median(rows, axis=0).astype(np.float64)
     S = sum((block.T @ block for block in _blocks(rows, centre)), np.zeros((len(centre),) * 2))
     values, vectors = linalg.eigh(S / len(rows), check_finite=False)
@@ -124,7 +137,8 @@ def _ordinary(rows: Float, P: Float64) -> tuple[Float64, Float64, Float64]:
     offset = np.median(_scores(rows, centre, head, np.zeros(len(P))), axis=0)
     # The mean over the rows of P is linear in the scores, so it goes into the head.
     head, offset = (v - v.mean(axis=-1, keepdims=True) for v in (head, offset))
-    return centre, head[:, :-1], offset[:-1]
+    spread = np.sqrt(np.maximum(values.mean(), 0)) * np.linalg.norm(head, axis=0)
+    return Ordinary(centre, head[:, :-1], offset[:-1], spread[:-1])
 
 
 def _scores(rows: Float, centre: Float64, head: Float64, offset: Float64) -> Float64:

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism_audio.errors import InputError
+from prism_audio.geometry.sphere import unit_rows
 from prism_audio.io.types import Float64
 from prism_audio.labelling import detection
 from prism_audio.labelling.batch import Batch
@@ -193,7 +194,7 @@ def detect_events(
     batch : Batch
         A row for every window, recording by recording in order; see :func:`has_background`.
     adapter : Adapter
-        Its correction is applied first; its labels are what is listened for.
+        Its labels are what is listened for; its correction is in the scores alone.
     confirm : int
         Windows that an event lasts at least.
     multi : bool
@@ -201,9 +202,9 @@ def detect_events(
     """
     spans = _recordings(batch)
     hop = float(np.median(np.concatenate([np.diff(batch.start[span]) for span in spans])))
-    rows = adapter.transform(batch.embeddings)
+    rows = np.empty_like(batch.embeddings)
     for span in spans:
-        rows[span] = detection.smooth(rows[span], hop)
+        rows[span] = detection.smooth(unit_rows(batch.embeddings[span]), hop)
     background = detection.learn_background(rows, adapter.prototypes)
     strengths = [background.strengths(rows[span]) for span in spans]
     C = len(adapter.labels) - (adapter.facts.background or 0)
@@ -212,11 +213,11 @@ def detect_events(
     find = detection.detect_each if multi else detection.detect
     result, z = [], []
     for span, strength in zip(spans, strengths, strict=True):
+        scores = detection.smooth(adapter.scores(batch.embeddings[span]), hop)
         for event in find(strength, C, onset):
             if event.last - event.first + 1 < confirm or event.strength < least[event.label]:
                 continue
             part = slice(span.start + event.first, span.start + event.last + 1)
-            scores = rows[part] @ adapter.prototypes[event.label]
             middle = (batch.start[part] + batch.end[part]) / 2
             begin = max(middle[0] - hop / 2, batch.start[span.start])
             end = min(middle[-1] + hop / 2, batch.end[span.stop - 1])
@@ -228,7 +229,7 @@ def detect_events(
                     round(float(begin), 3),
                     round(float(end), 3),
                     adapter.labels[event.label],
-                    round(float(scores.mean()), 6),
+                    round(float(scores[event.first : event.last + 1, event.label].mean()), 6),
                     part.stop - part.start,
                     strength=round(event.strength, 4),
                     time=time_of(file, float(begin)),

@@ -2,9 +2,12 @@
 
 The rule is that of files (:mod:`prism_audio.labelling.detection`) on the past alone: rows are averaged
 over the last 2.5 s, the background and the onset are learnt from the last half-hour, again and again.
-An event begins when its label has passed the onset and its peak, and ends when it has fallen below
-half of that peak. The first minute is kept until its background is known; a stream that ends before
-is too short for one, so its labels are merged, as those of a short recording are.
+What comes next was not learnt from. Had it been, with the n of N windows that are averaged, its z would
+be z / sqrt(1 + n z^2 / N); that must pass the onset h, so z must pass h / sqrt(1 - n h^2 / N), which is
+out of reach while little has been heard. An event begins when its label has passed this and its peak,
+and ends when it has fallen below half of that peak. The first minute is kept until its background is
+known; a stream that ends before is too short for one, so its labels are merged, as those of a short
+recording are.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism_audio.io.types import Float32, Float64
+from prism_audio.geometry.sphere import unit_rows
+from prism_audio.io.types import Float, Float32, Float64
 from prism_audio.labelling import detection
 from prism_audio.labelling.events import Change, Event, Events, LabelledWindow, label_onsets
 from prism_audio.model.adapter import Adapter
@@ -41,7 +45,7 @@ class LiveEvents:
     Parameters
     ----------
     adapter : Adapter
-        Its correction is applied first; its labels are what is listened for.
+        Its labels are what is listened for; its correction is in the scores alone.
     hop, window, own : float
         Seconds from one row to the next, behind a row, and in the encoder's own window.
     confirm : int
@@ -92,8 +96,9 @@ class LiveEvents:
             self._first.append(window)
             return []
         changes = []
+        least = self._onset if fresh > 1 else self._onset_ahead()
         for heard in self._smoothed(fresh):
-            changes += self._named(track.add(heard, self._onset) for track in self._tracks)
+            changes += self._named(track.add(heard, self._onset, least) for track in self._tracks)
         return changes
 
     def close(self) -> list[Change]:
@@ -115,28 +120,38 @@ class LiveEvents:
 
     def _learn(self) -> None:
         """Learn the background and the onset from what is remembered."""
-        rows = self._rows(len(self._past), 0)
+        count = len(self._past)
+        rows = self._averages(self._recent(count, 0), count)
         self._background = detection.learn_background(rows, self._adapter.prototypes)
         z = self._background.strengths(rows)
         self._onset = detection.choose_onset([z], self._labels, self._hop)
         found = detection.detect(z, self._labels, self._onset)
         self._strengths = [event.strength for event in found]
 
-    def _rows(self, count: int, since: int) -> Float64:
-        """The last ``count`` rows, corrected, each averaged with those before it from ``since`` on."""
+    def _onset_ahead(self) -> float:
+        """The least z of an event in windows that the background was not learnt from."""
+        rest = 1 - self._width * self._onset**2 / len(self._past)
+        return float(self._onset / np.sqrt(rest)) if rest > 0 else np.inf
+
+    def _recent(self, count: int, since: int) -> Float:
+        """The last ``count`` rows, and those from ``since`` on that they are averaged with."""
         first = max(since, len(self._past) - count - self._width + 1)
         past = [self._past[i][2] for i in range(first, len(self._past))]
-        rows = self._adapter.transform(np.stack(past)).astype(np.float64)
-        sums = np.vstack([np.zeros_like(rows[:1]), rows.cumsum(axis=0)])
-        ends = np.arange(len(rows) - count, len(rows)) + 1
+        return unit_rows(np.stack(past).astype(np.float64))
+
+    def _averages(self, values: Float, count: int) -> Float64:
+        """The last ``count`` values (N, ...), each averaged with those before it."""
+        sums = np.vstack([np.zeros_like(values[:1]), values.cumsum(axis=0)])
+        ends = np.arange(len(values) - count, len(values)) + 1
         begins = np.maximum(ends - self._width, 0)
         return np.asarray((sums[ends] - sums[begins]) / (ends - begins)[:, None])
 
     def _smoothed(self, count: int) -> list[Heard]:
         assert self._background is not None
         since = max(0, len(self._past) - self._since)
-        rows = self._rows(count, since)
-        z, scores = self._background.strengths(rows), rows @ self._adapter.prototypes.T
+        rows = self._recent(count, since)
+        z = self._background.strengths(self._averages(rows, count))
+        scores = self._averages(self._adapter.scores(rows), count)
         ends = range(len(self._past) - count, len(self._past))
         begins = (max(since, end - self._width + 1) for end in ends)
         middles = [
@@ -212,12 +227,12 @@ class Track:
         self._event: Span | None = None
         self._spent = False  # the event of this rise is over: one a rise, as in files
 
-    def add(self, heard: Heard, onset: float) -> list[TrackChange]:
-        """Hear one more window."""
+    def add(self, heard: Heard, onset: float, least: float) -> list[TrackChange]:
+        """Hear one more window; an event that begins has a peak of at least ``least``."""
         heard = heard._replace(z=heard.z[self._columns])
         floor = detection.FLOOR * onset
         if float(heard.z.max()) <= floor:
-            changes = self._end() if self._event else self._begin(onset, over=True)
+            changes = self._end() if self._event else self._begin(onset, least, over=True)
             self._rise.clear()
             self._spent = False
             return changes
@@ -226,13 +241,13 @@ class Track:
         if self._spent:
             return []
         self._rise.append(heard)
-        return self._begin(onset, over=False)
+        return self._begin(onset, least, over=False)
 
     def close(self) -> list[TrackChange]:
         """The end of what is going on."""
         return self._end() if self._event else []
 
-    def _begin(self, onset: float, *, over: bool) -> list[TrackChange]:
+    def _begin(self, onset: float, least: float, *, over: bool) -> list[TrackChange]:
         """An event, where the rise has one that is past its peak."""
         if not self._rise:
             return []
@@ -243,7 +258,7 @@ class Track:
         strength, rising = float(z[peak, column]), peak == len(z) - 1 and not over
         if label >= self._labels or rising or last - first + 1 < self._confirm:
             return []
-        if strength < label_onsets(self._adapter, onset)[label]:
+        if strength < label_onsets(self._adapter, least)[label]:
             return []
         part = list(self._rise)[first : last + 1]
         self._event = Span(
