@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import httpx
 import pytest
@@ -28,14 +29,13 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     with Served(prism, "--store", store, BANDS_PAUSE="0.2") as served:
         outcomes: Counter[tuple[bool, str]] = Counter()  # (asked after the signal, what came of it)
         began, signalled, end = threading.Event(), threading.Event(), threading.Event()
+        numbers = count()  # a sound that was heard before would be answered at once
 
         def ask() -> None:
             while not end.is_set():
-                late = signalled.is_set()
+                late, sound = signalled.is_set(), form(("a.wav", clip(7, next(numbers))))
                 try:
-                    answer = httpx.post(
-                        f"{served.url}/v1/classify", files=form(("a.wav", clip(7))), timeout=60
-                    )
+                    answer = httpx.post(f"{served.url}/v1/classify", files=sound, timeout=60)
                 except httpx.HTTPError as error:
                     outcomes[late, type(error).__name__] += 1
                     return
