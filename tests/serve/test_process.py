@@ -67,9 +67,9 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     assert (health.status_code, health.json()["status"]) == (503, "stopping")
     assert outcomes[False, "200"] > before  # what was inside when the signal came
     assert outcomes[True, "503"] > 0
-    for (late, what), count in outcomes.items():
+    for (late, what), times in outcomes.items():
         # Once the port is closed there is no answer at all; before the signal there always is.
-        assert what in ("200", "503") or late, (what, count)
+        assert what in ("200", "503") or late, (what, times)
     assert Adapter.load(store / "yard.safetensors").facts.N == 6
 
 

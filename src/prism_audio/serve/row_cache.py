@@ -180,7 +180,8 @@ class RowDatabase:
 
     def put(self, recording: EmbeddedRecording) -> None:
         """Keep a recording; a full disk costs the cache, not the answer."""
-        arrays = save({name: getattr(recording, name) for name in _ARRAYS})
+        # What is not contiguous would be written in a wrong order.
+        arrays = save({name: np.ascontiguousarray(getattr(recording, name)) for name in _ARRAYS})
         warnings = json.dumps(recording.warnings)
         with self._lock, suppress(sqlite3.Error):
             self._used += 1
