@@ -42,7 +42,7 @@ def steps(*pieces: np.ndarray):
     rows = []
     for number, piece in enumerate(pieces):
         if number:
-            yield None
+            yield ()
         rows.append((yield piece))
     return np.concatenate(rows)
 
@@ -140,7 +140,7 @@ def test_a_task_that_is_cancelled_ends_at_its_next_pause(queue, encoder):
         try:
             while True:
                 yield windows(1)
-                yield None
+                yield ()
         finally:
             closed.set()
 

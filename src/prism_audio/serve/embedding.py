@@ -16,8 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
 from prism_audio.audio.windows import Window, encoder_windows
 from prism_audio.encoders.embedding.clips import Failure, OpenClip, WindowSpan
 from prism_audio.encoders.protocol import Encoder
@@ -103,7 +101,7 @@ class Embedder:
         results: list[Result | ApiError] = []
         for recording in recordings:
             if results:
-                yield None
+                yield ()
             try:
                 results.append(then((yield from self._embed_once(recording, until))))
             except ApiError as error:
@@ -123,13 +121,13 @@ class Embedder:
         rest = self._windows(recording, until)
         most = max(1, int(BATCH_SECONDS / self.encoder.window))
         while piece := list(islice(rest, most)):
-            features = yield np.stack([window.samples for window in piece])
+            features = yield [window.samples for window in piece]
             assert features is not None
             for window, feature in zip(piece, features, strict=True):
                 clip.take(WindowSpan(window.start, window.end, window.weight), feature)
             if len(piece) < most:
                 break
-            yield None
+            yield ()
         result = clip.close(self.encoder)
         if isinstance(result, Failure):
             raise _unusable(recording, result.reason)

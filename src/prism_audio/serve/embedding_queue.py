@@ -12,11 +12,11 @@ import heapq
 import math
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import accumulate, count, pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,11 +30,11 @@ BATCH_SECONDS = 16.0
 # Seconds after which a thread that decodes is taken to hang, and another one works in its place.
 LONGEST_TURN = 0.5
 # Seconds that a task lets later ones go before it: a request, and a calibration.
-URGENT, PATIENT = 0.0, 0.2
+URGENT, PATIENT = 0.0, 0.1
 
 Result = TypeVar("Result")
-# A task yields windows to embed, and is sent their rows; it yields None to let others go first.
-Steps: TypeAlias = Generator[Float32 | None, Float32 | None, Result]
+# A task yields windows to embed, and is sent their rows; it yields none to let others go first.
+Steps: TypeAlias = Generator[Sequence[Float32], Float32 | None, Result]
 
 
 @dataclass(order=True)
@@ -46,7 +46,7 @@ class _Task:
     patience: float = field(compare=False)
     steps: Steps[Any] = field(compare=False)
     done: asyncio.Future[Any] = field(compare=False)
-    windows: Float32 | None = field(compare=False, default=None)
+    windows: Sequence[Float32] = field(compare=False, default=())
 
 
 class EmbeddingQueue:
@@ -136,9 +136,9 @@ class EmbeddingQueue:
                     break
                 task = heapq.heappop(self._tasks)
             self._since[me] = time.monotonic()
-            if task.windows is None:
+            if not len(task.windows):
                 self._go_on(task, None, ended)
-            if task.windows is None:
+            if not len(task.windows):
                 continue
             if batch and size + len(task.windows) > self._most:
                 with self._lock:
@@ -150,16 +150,16 @@ class EmbeddingQueue:
 
     def _embed(self, batch: list[_Task], ended: list[_Ended]) -> None:
         """Embed the windows of tasks, and let each go on with its rows."""
-        windows = [task.windows for task in batch if task.windows is not None]
-        sizes = list(map(len, windows))
+        ends = list(accumulate(len(task.windows) for task in batch))
         results: list[Float32 | BaseException]
         try:
-            rows = self.encoder.embed_windows(np.concatenate(windows))
-            results = [*np.split(rows, np.cumsum(sizes)[:-1])]
+            windows = np.stack([window for task in batch for window in task.windows])
+            rows = self.encoder.embed_windows(windows)
+            results = [rows[a:b] for a, b in pairwise((0, *ends))]
         except BaseException as error:  # whoever waits for it must be told, whatever it is
             results = [error] * len(batch)
         with self._lock:
-            self.windows += sum(sizes)
+            self.windows += ends[-1]
             self.batches += 1
         with self._python():
             for task, result in zip(batch, results, strict=True):
@@ -187,13 +187,13 @@ class EmbeddingQueue:
             else:
                 task.windows = task.steps.send(given)
         except StopIteration as end:
-            task.windows = None
+            task.windows = ()
             ended.append((task.done, end.value, None))
         except BaseException as error:
-            task.windows = None
+            task.windows = ()
             ended.append((task.done, None, error))
         else:
-            if task.windows is None or given is not None:
+            if not len(task.windows) or given is not None:
                 self._push(task)
 
 
