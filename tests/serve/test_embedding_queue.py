@@ -184,7 +184,6 @@ def test_a_decoder_that_hangs_does_not_stop_the_others(queue, encoder, monkeypat
         until = time.monotonic() + 10
         while not other.done() and time.monotonic() < until:
             await asyncio.sleep(0.02)
-            queue.wake()
         assert other.done()
         assert not hung.done()
         free.set()
@@ -192,3 +191,26 @@ def test_a_decoder_that_hangs_does_not_stop_the_others(queue, encoder, monkeypat
         assert len(await queue.put(steps(windows(3)), URGENT)) == 2
 
     asyncio.run(ask())
+
+
+def test_one_that_takes_long_to_finish_does_not_stop_the_others(encoder):
+    encoder.go.set()
+    queue, free = EmbeddingQueue(encoder, threads=2), threading.Event()
+
+    def slow():
+        yield windows(1)
+        free.wait(10)
+
+    async def ask():
+        late = queue.put(slow(), URGENT)
+        await asyncio.sleep(0.05)
+        for value in range(20):
+            assert len(await queue.put(steps(windows(value % 7)), URGENT)) == 2
+        assert not late.done()
+        free.set()
+        await late
+
+    began = time.monotonic()
+    asyncio.run(ask())
+    assert time.monotonic() - began < 2
+    queue.close()

@@ -22,7 +22,6 @@ from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.serve.embedding_queue import (
     BATCH_SECONDS,
-    LONGEST_TURN,
     PATIENT,
     URGENT,
     EmbeddingQueue,
@@ -80,17 +79,11 @@ class Embedder:
             for i in range(parts)
         ]
         try:
-            while True:
-                done, rest = await asyncio.wait(
-                    tasks, timeout=LONGEST_TURN, return_when=asyncio.FIRST_EXCEPTION
-                )
-                results = [task.result() for task in tasks if task in done]
-                if not rest:
-                    return [results[i % parts][i // parts] for i in range(len(recordings))]
-                self.queue.wake()
+            results = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
+        return [results[i % parts][i // parts] for i in range(len(recordings))]
 
     def _embed_all(
         self,

@@ -27,6 +27,8 @@ from prism_audio.io.types import Float32
 
 # Seconds of sound in a batch: it bounds how long others wait for the one under way.
 BATCH_SECONDS = 16.0
+# Seconds that others wait while a thread decodes or finishes some tasks, which takes a few thousandths.
+TURN_SECONDS = 0.05
 # Seconds after which a thread that decodes is taken to hang, and another one works in its place.
 LONGEST_TURN = 0.5
 # Seconds that a task lets later ones go before it: a request, and a calibration.
@@ -66,9 +68,10 @@ class EmbeddingQueue:
         self._most = max(1, int(BATCH_SECONDS / encoder.window))
         self._threads = threads or usable_cores()
         self._pool = ThreadPoolExecutor(8 * self._threads, thread_name_prefix="embed")
-        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._lock, self._turn, self._turn_ends = threading.Lock(), threading.Lock(), 0.0
         self._tasks: list[_Task] = []
         self._numbers = count()
+        self._watched = False
         # The threads at work, and since when each decodes; infinite while it embeds.
         self._since: dict[int, float] = {}
 
@@ -87,9 +90,18 @@ class EmbeddingQueue:
         """Run steps to their end; a future that is cancelled ends them before."""
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._push(_Task(0.0, 0, patience, steps, done))
+        if not self._watched:
+            self._watch()
         return done
 
-    def wake(self) -> None:
+    def _watch(self) -> None:
+        """While tasks wait, see from time to time whether those at work hang."""
+        self._wake()
+        self._watched = bool(self._tasks)
+        if self._watched:
+            asyncio.get_running_loop().call_later(LONGEST_TURN, self._watch)
+
+    def _wake(self) -> None:
         """Set a thread to work where tasks wait and fewer are at work than may be."""
         with self._lock:
             if not self._tasks or self._busy() >= self._threads:
@@ -106,7 +118,7 @@ class EmbeddingQueue:
         task.due, task.number = time.monotonic() + task.patience, next(self._numbers)
         with self._lock:
             heapq.heappush(self._tasks, task)
-        self.wake()
+        self._wake()
 
     def _work(self, me: int) -> None:
         """Take tasks until none waits, or enough other threads are at work."""
@@ -117,7 +129,7 @@ class EmbeddingQueue:
                     return
                 share = -(-len(self._tasks) // self._threads)
             ended: list[_Ended] = []
-            with self._python():
+            with self._alone():
                 batch = self._decode(me, share, ended)
             if batch:
                 self._since[me] = math.inf
@@ -161,13 +173,19 @@ class EmbeddingQueue:
         with self._lock:
             self.windows += ends[-1]
             self.batches += 1
-        with self._python():
+        with self._alone():
             for task, result in zip(batch, results, strict=True):
                 self._go_on(task, result, ended)
 
     @contextmanager
-    def _python(self) -> Iterator[None]:
-        held = self._turn.acquire(timeout=LONGEST_TURN)
+    def _alone(self) -> Iterator[None]:
+        """The turn of one thread to decode and to finish: more would only fight for Python's lock.
+
+        Nobody waits for one that takes long: it may hang, or have hours of sound to label.
+        """
+        held = self._turn.acquire(timeout=max(0.0, self._turn_ends - time.monotonic()))
+        if held:
+            self._turn_ends = time.monotonic() + TURN_SECONDS
         try:
             yield
         finally:
