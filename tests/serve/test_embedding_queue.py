@@ -1,15 +1,16 @@
-"""The shared encoder: windows of many callers in one batch, each with the answer it has alone."""
+"""The queue to the encoder: windows of many tasks in one batch, each with the answer it has alone."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
 
 import numpy as np
 import pytest
 
-from prism_audio.serve import embedding
-from prism_audio.serve.embedding import LIVE, PATIENT, URGENT, EmbeddingQueue, SharedEncoder
+from prism_audio.serve import embedding_queue
+from prism_audio.serve.embedding_queue import PATIENT, URGENT, EmbeddingQueue
 from tests.helpers.bands import BandEncoder
 
 
@@ -36,6 +37,16 @@ def windows(value: float, count: int = 2) -> np.ndarray:
     return sound
 
 
+def steps(*pieces: np.ndarray):
+    """A task of some pieces, with a pause between them; its result are the rows of all."""
+    rows = []
+    for number, piece in enumerate(pieces):
+        if number:
+            yield ()
+        rows.append((yield piece))
+    return np.concatenate(rows)
+
+
 @pytest.fixture
 def encoder():
     return Watched()
@@ -43,101 +54,163 @@ def encoder():
 
 @pytest.fixture
 def queue(encoder):
-    yield EmbeddingQueue(encoder, threads=1)
+    queue = EmbeddingQueue(encoder, threads=1)
+    yield queue
     encoder.go.set()
+    queue.close()
 
 
-def held(queue, encoder, threads, *asked):
+async def held(queue, encoder, *asked):
     """Keep the queue busy, hand in what is asked for one after the other, then let it go."""
-    busy = threads.submit(queue.embed, windows(0, 1), URGENT)
-    assert encoder.entered.wait(10)
-    futures = []
-    for value, priority in asked:
-        futures.append(threads.submit(queue.embed, windows(value), priority))
-        while queue.waiting < 2 * len(futures):
-            pass
+    busy = queue.put(steps(windows(0, 1)), URGENT)
+    assert await asyncio.to_thread(encoder.entered.wait, 10)
+    tasks = [queue.put(task, patience) for task, patience in asked]
+    assert queue.waiting == len(tasks)
     encoder.go.set()
-    busy.result()
-    return futures
+    await busy
+    return [await task for task in tasks]
+
+
+def run(queue, encoder, *asked):
+    return asyncio.run(held(queue, encoder, *asked))
 
 
 def test_what_waits_is_embedded_together_and_as_if_alone(queue, encoder):
-    with ThreadPoolExecutor(8) as threads:
-        futures = held(queue, encoder, threads, (1, URGENT), (2, URGENT), (3, URGENT))
-        for value, future in zip((1, 2, 3), futures, strict=True):
-            alone = BandEncoder().embed_windows(windows(value))
-            assert np.array_equal(future.result(), alone)
+    results = run(queue, encoder, *((steps(windows(v)), URGENT) for v in (1, 2, 3)))
+    for value, rows in zip((1, 2, 3), results, strict=True):
+        assert np.array_equal(rows, BandEncoder().embed_windows(windows(value)))
     assert [len(batch) for batch in encoder.batches] == [1, 6]
     assert (queue.windows, queue.batches) == (7, 2)
 
 
 def test_what_is_urgent_goes_first(queue, encoder):
-    with ThreadPoolExecutor(8) as threads:
-        futures = held(queue, encoder, threads, (1, PATIENT), (2, URGENT), (3, PATIENT))
-        for future in futures:
-            future.result()
+    tasks = ((1, PATIENT), (2, URGENT), (3, PATIENT))
+    run(queue, encoder, *((steps(windows(v)), patience) for v, patience in tasks))
     assert encoder.batches[1].tolist() == [2, 2, 1, 1, 3, 3]
 
 
+def test_what_is_patient_is_not_put_off_for_ever(queue, encoder):
+    patient = steps(windows(1, 32))
+
+    async def ask():
+        busy = queue.put(steps(windows(0, 1)), URGENT)
+        assert await asyncio.to_thread(encoder.entered.wait, 10)
+        tasks = [queue.put(patient, PATIENT)]
+        await asyncio.sleep(PATIENT + 0.05)
+        tasks.append(queue.put(steps(windows(2, 32)), URGENT))
+        encoder.go.set()
+        await asyncio.gather(busy, *tasks)
+
+    asyncio.run(ask())
+    assert [batch[0] for batch in encoder.batches] == [0, 1, 2]
+
+
 def test_a_batch_is_bounded(queue, encoder):
-    with ThreadPoolExecutor(70) as threads:
-        futures = held(queue, encoder, threads, *((1, URGENT) for _ in range(60)))
-        for future in futures:
-            future.result()
+    run(queue, encoder, *((steps(windows(1)), URGENT) for _ in range(60)))
     assert [len(batch) for batch in encoder.batches] == [1, 32, 32, 32, 24]  # 16 s of half a second
+
+
+def test_what_does_not_fit_is_in_the_next_batch(queue, encoder):
+    run(queue, encoder, *((steps(windows(v, 20)), URGENT) for v in (1, 2)))
+    assert [len(batch) for batch in encoder.batches] == [1, 20, 20]
+
+
+def test_a_long_task_lets_others_go_between_its_pieces(queue, encoder):
+    pieces = [windows(1, 32), windows(2, 32)]
+    rows, _ = run(queue, encoder, (steps(*pieces), URGENT), (steps(windows(3, 32)), URGENT))
+    assert [batch[0] for batch in encoder.batches] == [0, 1, 3, 2]
+    assert np.array_equal(rows, BandEncoder().embed_windows(np.concatenate(pieces)))
 
 
 def test_a_failure_reaches_those_it_concerns_and_ends_nothing(queue, encoder):
     encoder.go.set()
+
+    async def ask(value):
+        return await queue.put(steps(windows(value)), URGENT)
+
     with pytest.raises(RuntimeError, match="nine"):
-        queue.embed(windows(9), URGENT)
-    assert len(queue.embed(windows(1), URGENT)) == 2
+        asyncio.run(ask(9))
+    assert len(asyncio.run(ask(1))) == 2
 
 
-def test_a_stream_does_not_wait_for_a_batch_under_way(queue, encoder):
-    with ThreadPoolExecutor(4) as threads:
-        busy = threads.submit(queue.embed, windows(0, 1), URGENT)
-        assert encoder.entered.wait(10)
-        other = threads.submit(queue.embed, windows(2), URGENT)
-        while not queue.waiting:
-            pass
-        live = threads.submit(queue.embed, windows(1, 1), LIVE)
-        while len(encoder.batches) < 2:
-            pass
-        assert encoder.batches[1].tolist() == [1]  # and for no company
+def test_a_task_that_is_cancelled_ends_at_its_next_pause(queue, encoder):
+    closed = threading.Event()
+
+    def endless():
+        try:
+            while True:
+                yield windows(1)
+                yield ()
+        finally:
+            closed.set()
+
+    async def ask():
+        task = queue.put(endless(), URGENT)
+        assert await asyncio.to_thread(encoder.entered.wait, 10)
+        task.cancel()
         encoder.go.set()
-        assert [len(future.result(10)) for future in (busy, other, live)] == [1, 2, 1]
+        assert await asyncio.to_thread(closed.wait, 10)
+        assert len(await queue.put(steps(windows(2)), URGENT)) == 2
+
+    asyncio.run(ask())
 
 
-def test_many_threads_all_get_their_own(encoder):
+def test_many_tasks_all_get_their_own(encoder):
     encoder.go.set()
     queue = EmbeddingQueue(encoder, threads=2)
-    asked = [(value % 7, (LIVE, URGENT, PATIENT)[value % 3]) for value in range(300)]
-    with ThreadPoolExecutor(16) as threads:
-        futures = [threads.submit(queue.embed, windows(v), priority) for v, priority in asked]
-        for (value, _), future in zip(asked, futures, strict=True):
-            assert np.array_equal(future.result(20), BandEncoder().embed_windows(windows(value)))
+    asked = [(value % 7, (URGENT, PATIENT)[value % 2]) for value in range(300)]
+
+    async def ask():
+        return await asyncio.gather(*(queue.put(steps(windows(v)), p) for v, p in asked))
+
+    for (value, _), rows in zip(asked, asyncio.run(ask()), strict=True):
+        assert np.array_equal(rows, BandEncoder().embed_windows(windows(value)))
     assert (queue.waiting, queue.windows) == (0, 600)
+    queue.close()
 
 
-def test_the_shared_encoder_is_one(queue, encoder):
+def test_a_decoder_that_hangs_does_not_stop_the_others(queue, encoder, monkeypatch):
+    monkeypatch.setattr(embedding_queue, "LONGEST_TURN", 0.01)
     encoder.go.set()
-    shared = SharedEncoder(queue, URGENT)
-    assert (shared.id, shared.dim, shared.fingerprint) == ("bands", 16, encoder.fingerprint)
-    rows = shared.embed_windows(windows(1))
-    weights = np.ones(2, np.float32)
-    assert np.array_equal(shared.pool(rows, weights), encoder.pool(rows, weights))
-    assert np.array_equal(shared.embed_text(["tone 3"]), encoder.embed_text(["tone 3"]))
-    assert not hasattr(shared, "pad")
+    free = threading.Event()
+
+    def hanging():
+        free.wait(10)
+        return (yield windows(1))
+
+    async def ask():
+        hung = queue.put(hanging(), URGENT)
+        other = queue.put(steps(windows(2)), URGENT)
+        until = time.monotonic() + 10
+        while not other.done() and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        assert other.done()
+        assert not hung.done()
+        free.set()
+        assert len(await hung) == 2
+        assert len(await queue.put(steps(windows(3)), URGENT)) == 2
+
+    asyncio.run(ask())
 
 
-def test_a_thread_that_hangs_does_not_stop_the_others(queue, encoder, monkeypatch):
-    monkeypatch.setattr(embedding, "LONGEST_TURN", 0.01)
+def test_one_that_takes_long_to_finish_does_not_stop_the_others(encoder):
     encoder.go.set()
-    turns = threading.Semaphore(1)
-    with embedding._Turn(turns):  # and this one never gives it back
-        mine = embedding._Turn(turns)
-        with mine:
-            assert len(SharedEncoder(queue, URGENT, mine).embed_windows(windows(1))) == 2
-    assert turns.acquire(blocking=False)
-    assert not turns.acquire(blocking=False)  # as many turns as before
+    queue, free = EmbeddingQueue(encoder, threads=2), threading.Event()
+
+    def slow():
+        yield windows(1)
+        free.wait(10)
+
+    async def ask():
+        late = queue.put(slow(), URGENT)
+        await asyncio.sleep(0.05)
+        for value in range(20):
+            assert len(await queue.put(steps(windows(value % 7)), URGENT)) == 2
+        assert not late.done()
+        free.set()
+        await late
+
+    began = time.monotonic()
+    asyncio.run(ask())
+    assert time.monotonic() - began < 2
+    queue.close()

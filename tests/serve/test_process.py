@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import httpx
 import pytest
@@ -28,14 +29,13 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     with Served(prism, "--store", store, BANDS_PAUSE="0.2") as served:
         outcomes: Counter[tuple[bool, str]] = Counter()  # (asked after the signal, what came of it)
         began, signalled, end = threading.Event(), threading.Event(), threading.Event()
+        numbers = count()  # a sound that was heard before would be answered at once
 
         def ask() -> None:
             while not end.is_set():
-                late = signalled.is_set()
+                late, sound = signalled.is_set(), form(("a.wav", clip(7, next(numbers))))
                 try:
-                    answer = httpx.post(
-                        f"{served.url}/v1/classify", files=form(("a.wav", clip(7))), timeout=60
-                    )
+                    answer = httpx.post(f"{served.url}/v1/classify", files=sound, timeout=60)
                 except httpx.HTTPError as error:
                     outcomes[late, type(error).__name__] += 1
                     return
@@ -67,9 +67,9 @@ def test_sigterm_under_load_answers_what_was_accepted_and_refuses_the_rest(prism
     assert (health.status_code, health.json()["status"]) == (503, "stopping")
     assert outcomes[False, "200"] > before  # what was inside when the signal came
     assert outcomes[True, "503"] > 0
-    for (late, what), count in outcomes.items():
+    for (late, what), times in outcomes.items():
         # Once the port is closed there is no answer at all; before the signal there always is.
-        assert what in ("200", "503") or late, (what, count)
+        assert what in ("200", "503") or late, (what, times)
     assert Adapter.load(store / "yard.safetensors").facts.N == 6
 
 

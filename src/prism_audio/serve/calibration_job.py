@@ -65,7 +65,7 @@ class Calibration:
         errors = [row for row in rows if isinstance(row, ApiError)]
         if not recordings:
             raise all_failed(errors)
-        batch = self._batch(recordings)
+        batch = await asyncio.to_thread(self._batch, recordings)
         job.begin("calibrating")
         with self.service.sites.work_folder() as folder:
             adapter, report = await run_calibration(

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 from starlette._utils import get_route_path
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,16 +31,17 @@ from prism_audio.serve.settings import ServiceSettings, is_address, is_loopback
 
 access_log = logging.getLogger("prism_audio.access")
 
-SECURITY = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-        "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+SECURITY = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        b"media-src 'self' blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
 # A client that gets an error may still be sending. Where the connection is cut it often never sees
 # the reason, so the rest is read and dropped: this much, this long.
 DRAIN_BYTES, DRAIN_SECONDS = 16 * 2**20, 3.0
@@ -203,12 +204,10 @@ class _Exchange:
             self._slot.close()
             self.status = message["status"]
             self.seconds = time.monotonic() - self._began
-            headers = MutableHeaders(raw=message["headers"])
-            headers["X-Request-ID"] = self._id
-            for name, value in SECURITY.items():
-                headers.setdefault(name, value)
+            headers = [*message["headers"], *SECURITY, (b"x-request-id", self._id.encode())]
             if self._requests.stopping:
-                headers["Connection"] = "close"
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
             if self.status >= 400:
                 await self._drain()
         elif self._head:

@@ -75,10 +75,12 @@ async def receive_rows(
     body = await receive_raw(request, limits)
 
     def read() -> list[EmbeddedRecording | ApiError]:
-        rows = read_rows(body, embedder.encoder.dim, limits)
+        encoder = embedder.encoder
+        rows = read_rows(body, encoder.dim, limits)
         if isinstance(rows, list):
             return [_kept(embedder, id, name) for id, name in rows]
-        return [EmbeddedRecording.without_sound(f"row {i}", row) for i, row in enumerate(rows)]
+        sent = EmbeddedRecording.without_sound
+        return [sent(f"row {i}", row, encoder) for i, row in enumerate(rows)]
 
     return await asyncio.to_thread(read)
 

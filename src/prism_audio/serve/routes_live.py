@@ -70,7 +70,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
             held.enter_context(service.streams.take())
             name = site or service.sites.default
             current = await _current_adapter(service, name, labels, background)
-            encoder = service.embedder.live
+            encoder = service.encoder
             adapter = current()
             window = max(encoder.window, min(adapter.facts.seconds or 0.0, LONGEST_WINDOW))
             pace = Pace.fit(encoder, window, confirm=confirm)

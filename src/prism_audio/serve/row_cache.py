@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +21,18 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from prism_audio.encoders.protocol import Encoder
 from prism_audio.errors import PrismError
 from prism_audio.io.types import Float32
 
 MEMORY_BYTES, DISK_BYTES = 256 * 2**20, 2 * 2**30
-_ARRAYS = ("embedding", "start", "end", "windows")
+_ARRAYS = ("embedding", "start", "end", "features")
 _TABLE = "CREATE TABLE IF NOT EXISTS rows (id TEXT PRIMARY KEY, warnings, arrays, used INTEGER)"
 _INDEX = "CREATE INDEX IF NOT EXISTS oldest ON rows (used)"
 _STATE = "SELECT total(length(arrays)), coalesce(max(used), 0) FROM rows"
 _GET = "UPDATE rows SET used = ? WHERE id = ? RETURNING warnings, arrays"
 _PUT = "INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)"
+_FORGET = "DELETE FROM rows WHERE id = ? RETURNING length(arrays)"
 _DROP = "DELETE FROM rows WHERE used = (SELECT min(used) FROM rows) RETURNING length(arrays)"
 
 
@@ -47,8 +50,10 @@ class EmbeddedRecording:
         Its unit vector.
     start, end : (B,) arrays
         Where its windows lie, in seconds; none where it came as an embedding.
-    windows : (B, d) array
-        Their unit vectors.
+    features : (B, f) array
+        The encoder's features of them.
+    encoder : Encoder
+        What made these.
     warnings : sequence of str
         What is odd about it, such as that it was cut short.
     """
@@ -58,8 +63,17 @@ class EmbeddedRecording:
     embedding: Float32
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    windows: Float32
+    features: Float32
+    encoder: Encoder
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def windows(self) -> Float32:
+        """Unit vectors (B, d) of its windows, made when they are asked for: most answers need none."""
+        weights = (self.end - self.start).astype(np.float32)
+        each = range(len(weights))
+        rows = [self.encoder.pool(self.features[i : i + 1], weights[i : i + 1]) for i in each]
+        return np.array(rows, np.float32).reshape(len(rows), self.encoder.dim)
 
     @property
     def seconds(self) -> float | None:
@@ -67,21 +81,21 @@ class EmbeddedRecording:
         return round(float(self.end[-1]), 3) if len(self.end) else None
 
     @classmethod
-    def without_sound(cls, file: str, embedding: Float32) -> EmbeddedRecording:
+    def without_sound(cls, file: str, embedding: Float32, encoder: Encoder) -> EmbeddedRecording:
         """An embedding that a client sent."""
         none = np.empty(0)
-        return cls(file, "", embedding, none, none, np.empty((0, len(embedding)), np.float32))
+        return cls(file, "", embedding, none, none, np.empty((0, 0), np.float32), encoder)
 
 
 class RowCache:
     """Embedded recordings, the latest used ones; on the disk, too, where there is a folder."""
 
-    def __init__(self, dim: int, folder: Path | None) -> None:
-        self._dim = dim
+    def __init__(self, encoder: Encoder, folder: Path | None) -> None:
+        self._dim = encoder.dim
         self._memory: OrderedDict[str, EmbeddedRecording] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
-        self._disk = RowDatabase(folder) if folder else None
+        self._disk = RowDatabase(folder, encoder) if folder else None
 
     def close(self) -> None:
         """Close what is on the disk."""
@@ -121,7 +135,8 @@ class RowCache:
 class RowDatabase:
     """Embedded recordings in a database that may be lost: what cannot be read is embedded again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
+        self._encoder = encoder
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.npz"):  # one file a recording, as it was kept before
             old.unlink()
@@ -150,17 +165,23 @@ class RowDatabase:
             with self._lock:
                 self._used += 1
                 found = self._rows.execute(_GET, (self._used, id)).fetchone()
-            if found is None:
-                return None
-            warnings, arrays = json.loads(found[0]), load(found[1])
-            values = {name: arrays[name] for name in _ARRAYS}
-            return EmbeddedRecording(file=id, row=id, **values, warnings=tuple(warnings))
-        except (sqlite3.Error, SafetensorError, KeyError, ValueError):
+        except sqlite3.Error:
             return None
+        if found is None:
+            return None
+        try:
+            warnings, arrays = tuple(json.loads(found[0])), load(found[1])
+            values = {name: arrays[name] for name in _ARRAYS}
+        except (SafetensorError, KeyError, ValueError):
+            with self._lock, suppress(sqlite3.Error):  # to be embedded and kept again
+                self._bytes -= self._rows.execute(_FORGET, (id,)).fetchone()[0]
+            return None
+        return EmbeddedRecording(id, id, **values, encoder=self._encoder, warnings=warnings)
 
     def put(self, recording: EmbeddedRecording) -> None:
         """Keep a recording; a full disk costs the cache, not the answer."""
-        arrays = save({name: getattr(recording, name) for name in _ARRAYS})
+        # What is not contiguous would be written in a wrong order.
+        arrays = save({name: np.ascontiguousarray(getattr(recording, name)) for name in _ARRAYS})
         warnings = json.dumps(recording.warnings)
         with self._lock, suppress(sqlite3.Error):
             self._used += 1
@@ -181,4 +202,4 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _size(recording: EmbeddedRecording) -> int:
-    return int(recording.windows.nbytes) + 4096
+    return 2 * int(recording.features.nbytes) + 4096  # its windows may be asked for

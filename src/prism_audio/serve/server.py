@@ -134,7 +134,9 @@ def run(app: FastAPI, listener: socket.socket) -> None:
     )
     server = Server(config)
     server.service = app.state.service
-    # What is there now stays: looking through it again and again costs every request.
+    # What is there now stays: looking through it again and again costs every request. So do cycles
+    # that are looked for after every few hundred objects, of which a request makes as many.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
     server.run(sockets=[listener])

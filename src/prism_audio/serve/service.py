@@ -125,7 +125,7 @@ class Service:
         metrics, queue = self.metrics, self.embedder.queue
         for name, about, value in (
             ("prism_requests_inside", "Requests being answered.", lambda: self.requests.active),
-            ("prism_windows_waiting", "Windows waiting for the encoder.", lambda: queue.waiting),
+            ("prism_tasks_waiting", "Requests waiting for the encoder.", lambda: queue.waiting),
             ("prism_jobs_waiting", "Calibrations that wait or run.", lambda: self.jobs.waiting),
             ("prism_sites", "Sites known.", lambda: len(self.sites)),
         ):
