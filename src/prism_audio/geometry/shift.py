@@ -113,7 +113,7 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
         return None
     square = np.einsum("cq,cq->c", t, t)
     d_0 = -0.5 * np.linalg.lstsq(t, square - square.mean(), rcond=None)[0]
-    d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips)
+    d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips, rows.dtype)
     evidence, cost = L, len(T) / 2 * float(np.log(clips))
     lin = product(V, t.T) * (b / variance)
     constant = np.log(shares) - (b * product(t, d[:, None])[:, 0] + b * b / 2 * square) / variance
@@ -132,17 +132,18 @@ def shift_weight(evidence: float, cost: float) -> float:
 
 
 def _fit(
-    z: Float64, t: Float64, d_0: Float64, softness: float, clips: float
+    z: Float64, t: Float64, d_0: Float64, softness: float, clips: float, dtype: np.dtype
 ) -> tuple[Float64, float, float, Float64, Float64, float]:
     """d, b, sigma^2, b d_0, pi and L of the mixture for rows ``z`` (N, q) and text ``t`` (C, q).
 
     sum_i <z_i, sum_c r_ic t_c> is the sum of r_ic <z_i, t_c>, and these products are made once. So are
-    the squares of the rows: an iteration sees the rows only through r.
+    the squares of the rows: an iteration sees the rows only through r, which has the type of the rows.
     """
     (N, q), C = z.shape, len(t)
     worth, m, square = clips / N, z.mean(axis=0), np.einsum("cq,cq->c", t, t)
     scores = product(z - m, t.T)
     unit = np.sqrt(inner(scores, scores) / N)
+    scores = scores.astype(dtype)
     seen = _expect(scores, 1 / (softness * unit), np.zeros(C))
     squares, d, b = float(((z - m) ** 2).sum()), m, 0.0
     spread = squares / (N * q)
@@ -167,7 +168,7 @@ def _fit(
     own = (squares + N * float((d - m) @ (d - m))) / (2 * variance)
     L = worth * (seen.top - own - N * q / 2 * float(np.log(variance / spread) - 1))
     L -= float(((d - prior) ** 2).sum()) / (2 * v)
-    r, _ = _softmax(scores * (b / variance) + constant)
+    r, _ = _softmax((scores * (b / variance) + constant).astype(dtype))
     rest = z - d - b * product(r, t)
     L += drawn_out(rest - rest.mean(axis=0), clips) - drawn_out(z - m, clips)
     return d, b, variance, prior, shares, L
@@ -199,19 +200,20 @@ class _Seen(NamedTuple):
     top: float
 
 
-def _expect(scores: Float64, scale: float, constant: Float64) -> _Seen:
+def _expect(scores: Float, scale: float, constant: Float64) -> _Seen:
     """What an iteration needs of r = softmax(scale scores + constant), in blocks that fit the cache."""
     n, agreeing, top = np.zeros(len(constant)), 0.0, 0.0
+    factor, offset = scores.dtype.type(scale), constant.astype(scores.dtype)
     for start in range(0, len(scores), CACHED_ROWS):
         block = scores[start : start + CACHED_ROWS]
-        r, tops = _softmax(block * scale + constant)
+        r, tops = _softmax(block * factor + offset)
         n += r.sum(axis=0)
         agreeing += inner(block, r)
         top += float(tops.sum())
     return _Seen(n, agreeing, top)
 
 
-def _softmax(logits: Float64) -> tuple[Float64, Float64]:
+def _softmax(logits: Float) -> tuple[Float, Float]:
     """softmax over the columns, in the place of ``logits``, and the logarithm of what it divides by."""
     top = logits.max(axis=1, keepdims=True)
     logits -= top
