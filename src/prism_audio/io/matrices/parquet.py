@@ -44,15 +44,19 @@ def open_parquet(file: Path) -> FileContents:
     if singles and "embeddings" not in columns:
         columns["embeddings"] = singles, schema.field(singles[0]).type, len(singles)
     arrays = {
-        name: ParquetRows(
-            file, tuple(names), np.dtype(kind.to_pandas_dtype()), (about.num_rows, width), starts
-        )
+        name: ParquetRows(file, tuple(names), _dtype(kind), (about.num_rows, width), starts)
         for name, (names, kind, width) in columns.items()
         if types.is_floating(kind) or types.is_integer(kind)
     }
     others = [name for name in schema.names if name not in columns and name not in singles]
     labels = next((name for name in LABELS if name in others), None)
     return FileContents(arrays, partial(_texts, opened, labels), tuple(others))
+
+
+def _dtype(kind: Any) -> np.dtype[Any]:
+    """NumPy's type of an Arrow number; Arrow's own way to tell it needs pandas in old versions."""
+    floats = {"halffloat": "float16", "float": "float32", "double": "float64"}
+    return np.dtype(floats.get(str(kind), str(kind)))
 
 
 @dataclass(eq=False)
