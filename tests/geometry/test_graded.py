@@ -15,7 +15,8 @@ from prism_audio.geometry.abr import second_moments
 from prism_audio.geometry.balance import balanced_head
 from prism_audio.geometry.calibrate import calibrate
 from prism_audio.geometry.frame import find_frame
-from prism_audio.geometry.repeats import independent_clips
+from prism_audio.geometry.neighbours import ask_neighbours
+from prism_audio.geometry.repeats import find_repeats, independent_clips
 from prism_audio.geometry.shift import find_shift
 from prism_audio.geometry.source import InMemory
 from prism_audio.model.presets import PRESETS
@@ -28,7 +29,8 @@ FIRST = graded.FIRST * DEFAULT.softness
 def by_hand(E, T):
     """Every part on its own, the rounds one start after the other."""
     C, second = len(T), second_moments(InMemory(E))
-    clips = independent_clips(E, len(E))
+    repeats = find_repeats(E)
+    clips = independent_clips(repeats, len(E))
     shift, frame = find_shift(E, T, FIRST, clips), find_frame(second, E.dtype)
     ends = []
     for part, head in ((0.5, shift.head), (-1, balanced_head(E, T, FIRST))):
@@ -50,10 +52,13 @@ def by_hand(E, T):
     P = h * h_1
     pairs = ((y_a, y_b), (y_a, y_1), (y_b, y_1), (y_0, y_1), (y_0, y_b))
     A, D_1a, D_1b, D_01, D_0b = (1 - max(cohen_kappa_score(*pair), 0) for pair in pairs)
-    D = 0.1 + np.sqrt(D_1a * D_1b)
-    u = shift.weight * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
+    D = 0.2 + np.sqrt(D_1a * D_1b)
+    B = ask_neighbours(repeats.likeness, repeats.first, y_b, C).evidence
+    x = max(shift.evidence / shift.cost - 1 + B, 0)
+    w_1 = x**2 / (1 + x**2)
+    u = w_1 * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
     c = P**6 / (P**6 + (1 - P) ** 6)
-    w = shift.weight * c * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
+    w = w_1 * c * D**3 / (D**3 + A**3) * clips / (clips + C + 32)
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -u * shift.vector
     W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))

@@ -21,10 +21,13 @@ from prism_audio.geometry.guard import (
     judge,
     listen,
 )
+from prism_audio.geometry.neighbours import Neighbours
 from prism_audio.geometry.shift import Shift
 from tests.helpers.problems import problem, unit
 
 EVEN = np.full(5, 0.2)
+# Neighbours that speak neither for classes nor against them.
+SILENT = Neighbours(0.6, 0.0)
 
 
 def test_agreement_is_cohens_kappa():
@@ -49,7 +52,7 @@ def test_more_clips_evidence_and_support_never_count_for_less():
 
 
 def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
-    small, large = heard(0.8, change=0.1), heard(0.8, change=0.5)
+    small, large = heard(0.7, change=0.1), heard(0.7, change=0.8)
     assert small.support == pytest.approx(0.5), "as much wanted as doubted"
     assert large.support > 0.95
     assert heard(0.99, change=0.0).support > 0.99, "next to nothing is wanted, nor doubted"
@@ -59,12 +62,12 @@ def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
 def test_labels_that_two_kinds_of_rounds_share_count_as_the_correction():
     rng = np.random.default_rng(0)
     before, after = rng.integers(5, size=(2, 400))
-    same = listen(after, after, before, before, EVEN, 400)
+    same = listen(after, after, before, before, EVEN, 400, SILENT)
     assert (same.kappa, same.part) == (pytest.approx(1), pytest.approx(1, abs=0.01))
     assert same.change == pytest.approx(1 - agreement(after, before, 5))
-    apart = listen(after, rng.integers(5, size=400), before, before, EVEN, 400)
+    apart = listen(after, rng.integers(5, size=400), before, before, EVEN, 400, SILENT)
     assert apart.support < same.support
-    few = listen(after % 2, after % 2, before, before, EVEN, 400)
+    few = listen(after % 2, after % 2, before, before, EVEN, 400, SILENT)
     assert few.classes == pytest.approx(2, rel=0.05)
     assert few.part == pytest.approx(0.4, rel=0.05)
 
@@ -75,15 +78,29 @@ def test_a_shift_counts_as_far_as_the_rounds_confirm_its_step():
     half = np.where(np.arange(4000) % 2 == 0, wanted, plain)
     away = np.where(np.arange(4000) % 2 == 0, rng.integers(5, size=4000), plain)
     for shifted, confirmed in ((wanted, 1), (half, 1), (plain, 1), (away, 0)):
-        seen = listen(wanted, wanted if shifted is not away else plain, shifted, plain, EVEN, 4000)
+        seen = listen(
+            wanted, wanted if shifted is not away else plain, shifted, plain, EVEN, 4000, SILENT
+        )
         assert seen.confirmed == pytest.approx(confirmed, abs=0.05)
         word = judge(4000, 4000, 5, shift(0.9, 5), seen)
         assert word.numbers["shift_weight"] == pytest.approx(0.9 * seen.confirmed**2)
 
 
+def test_what_neighbours_say_adds_to_the_evidence():
+    against, silent, for_it = (
+        judge(80, 80, 10, shift(0.5), heard(0.9)._replace(neighbours=Neighbours(0.5, B)))
+        for B in (-2.0, 0.0, 2.0)
+    )
+    assert [v.numbers["evidence_weight"] for v in (against, silent, for_it)] == [
+        0.0,
+        pytest.approx(0.5),
+        pytest.approx(0.9),
+    ]
+
+
 def test_few_classes_that_both_kinds_of_rounds_split_alike_carry_nothing():
     y = np.arange(400) % 5
-    all_heard, one_heard = (listen(y, y, y, y, pi, 400) for pi in (EVEN, np.eye(5)[0]))
+    all_heard, one_heard = (listen(y, y, y, y, pi, 400, SILENT) for pi in (EVEN, np.eye(5)[0]))
     assert all_heard.support == pytest.approx(1)
     assert one_heard.support < 0.05
 
@@ -101,12 +118,12 @@ def test_classes_heard_are_counted_by_what_the_clips_could_hold():
 
 
 def heard(kappa, classes=10.0, change=0.3):
-    return Heard(classes, classes / 10, 1.0, kappa, change, confirmed=1.0)
+    return Heard(classes, classes / 10, 1.0, kappa, change, confirmed=1.0, neighbours=SILENT)
 
 
 def shift(weight, C=10):
-    evidence = 20 / (1 - weight) if weight < 1 else 1e9
-    return Shift(np.zeros(4), weight, np.zeros((5, C)), np.full(C, 1 / C), evidence, 20.0)
+    evidence = 20 * (1 + np.sqrt(weight / (1 - weight)))
+    return Shift(np.zeros(4), np.zeros((5, C)), np.full(C, 1 / C), evidence, 20.0)
 
 
 def test_the_word_and_the_reasons_follow_the_parts_in_use():

@@ -25,9 +25,10 @@ from prism_audio.geometry import compose, guard
 from prism_audio.geometry.abr import identity_map
 from prism_audio.geometry.balance import balanced_head
 from prism_audio.geometry.frame import Frame, find_frame, thin_frame
+from prism_audio.geometry.neighbours import ask_neighbours
 from prism_audio.geometry.parameters import Parameters
 from prism_audio.geometry.products import Float, Float64, product
-from prism_audio.geometry.repeats import COMPARED, independent_clips
+from prism_audio.geometry.repeats import COMPARED, find_repeats, independent_clips
 from prism_audio.geometry.shift import find_shift
 from prism_audio.geometry.source import RowSource, ScanResult, pick
 from prism_audio.geometry.sphere import assign_folded
@@ -57,7 +58,8 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     (N, d), C = source.shape, len(T)
     rows = pick(source, SAMPLE)
     compared = rows if len(rows) <= COMPARED else pick(source, COMPARED)
-    clips = independent_clips(compared, N)
+    repeats = find_repeats(compared)
+    clips = independent_clips(repeats, N)
     first = FIRST * params.softness
     small = len(rows) == N and d > N + C
     starts: list[Callable[[], Any]] = [
@@ -74,7 +76,9 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
     biases = [product(W_1[-1:], T.T.astype(np.float64)), np.zeros((1, C))]
     y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=heads, T=T, biases=biases)).rows
-    heard = guard.listen(y_a, y_b, y_1, y_0, shift.shares, clips)
+    y_near = assign_folded(compared, heads[1])
+    neighbours = ask_neighbours(repeats.likeness, repeats.first, y_near, C)
+    heard = guard.listen(y_a, y_b, y_1, y_0, shift.shares, clips, neighbours)
     verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
         verdict = guard.Verdict("adapted", ("the guard is off",))

@@ -2,7 +2,7 @@
 
     W = (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
     u = w_1 t^2,                       t = (D_0b + D_01 - D_1b) / (2 D_01), from 0 to 1
-    w = w_1 s c N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.1 + sqrt(D_1a D_1b)
+    w = w_1 s c N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.2 + sqrt(D_1a D_1b)
                                        c = P^6 / (P^6 + (1 - P)^6),        P = h h_1
 
 Three parts of a correction are known from ever more clips: the shift d of the place from a dozen, the
@@ -11,7 +11,9 @@ hundreds.
 
 w_1: *do the clips speak for classes at all?* (:mod:`prism_audio.geometry.shift`). A batch of one class
 fits any shift; the shift, and the rest, which builds on it, count as far as several classes explain the
-clips better than one cloud.
+clips better than one cloud, and as far as clips with one label are neighbours
+(:mod:`prism_audio.geometry.neighbours`). In short lists the second decides: with two labels text sees a
+single direction.
 
 h: *how much of the list was heard?* W_b comes from rounds that hold every class equally often, W_a from
 rounds that start from what the mixture of the shift has heard and go by its shares. Where all classes
@@ -27,7 +29,7 @@ without the shift. A mixture that has dropped one of two similar classes shifts 
 s: *do both kinds of rounds say the same?* D_1a and D_1b are how far their labels are from those after
 the shift, A how far they are from each other. D is the correction that they want, A what they do not
 agree on. If few classes were heard, one kind of rounds spreads them over the whole list and the other
-does not: A is as large as D. In noise D is large, and A may be so too. The 0.1 lets small corrections
+does not: A is as large as D. In noise D is large, and A may be so too. The 0.2 lets small corrections
 pass, of which nothing is known, and which can do little harm.
 
 c: *was most of the list heard?* Of very few classes, say three of fifty, both kinds of rounds make many
@@ -45,14 +47,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from prism_audio.geometry.neighbours import Neighbours
 from prism_audio.geometry.products import Float64
-from prism_audio.geometry.shift import Shift, shift_weight
+from prism_audio.geometry.shift import Shift
 from prism_audio.geometry.sphere import Labels
 
 # Clips that the text is worth for the mean of a class, and for the spread that classes share.
 TEXT_WORTH, SPREAD_WORTH = 1.0, 32.0
 # Corrections of this size pass.
-SMALL = 0.1
+SMALL = 0.2
 # How sharply what speaks for a correction is told from what speaks against it.
 SHARPNESS = 3.0
 # Steps of the shift of this size are confirmed.
@@ -125,6 +128,8 @@ class Heard(NamedTuple):
         sqrt(D_1a D_1b), how far they are from the shift alone.
     confirmed : float
         t, the part of the shift that they confirm.
+    neighbours : Neighbours
+        How far neighbours share the labels of those that hold all classes equally often.
     """
 
     classes: float
@@ -133,6 +138,7 @@ class Heard(NamedTuple):
     kappa: float
     change: float
     confirmed: float
+    neighbours: Neighbours
 
     @property
     def support(self) -> float:
@@ -141,11 +147,17 @@ class Heard(NamedTuple):
         return agreed * outweighs(self.pairs**2, (1 - self.pairs) ** 2)
 
 
-NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, Neighbours(0.0, 0.0))
 
 
 def listen(
-    y_a: Labels, y_b: Labels, y_1: Labels, y_0: Labels, shares: Float64, clips: float
+    y_a: Labels,
+    y_b: Labels,
+    y_1: Labels,
+    y_0: Labels,
+    shares: Float64,
+    clips: float,
+    neighbours: Neighbours,
 ) -> Heard:
     """What labels (N,) by W_a, W_b, the shift alone and zero-shot say of ``clips`` independent clips.
 
@@ -167,6 +179,7 @@ def listen(
         agreement(y_a, y_b, C),
         float(np.sqrt(apart(y_a, y_1) * D_1b)),
         min(max(confirmed, 0.0), 1.0),
+        neighbours,
     )
 
 
@@ -204,17 +217,18 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Ve
         counted += f", worth {clips:.0f} because many are alike"
     if shift is None:
         return Verdict("zero-shot", (f"{counted}: too little to tell classes apart",), numbers)
-    w = carried(clips, C, shift.weight, heard.support)
-    w, u = 0.0 if w < NEGLIGIBLE else w, shift.weight * heard.confirmed**2
+    w_1 = shift.weight(heard.neighbours.evidence)
+    w = carried(clips, C, w_1, heard.support)
+    w, u = 0.0 if w < NEGLIGIBLE else w, w_1 * heard.confirmed**2
     numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
     numbers |= {"effective_classes": heard.classes, "coverage": heard.part}
     numbers |= {"agreement": heard.kappa, "change": heard.change, "support": heard.support}
-    numbers |= {"pairs_heard": heard.pairs}
+    numbers |= {"pairs_heard": heard.pairs, "neighbour_agreement": heard.neighbours.agreement}
     numbers |= {"shift_confirmed": heard.confirmed}
-    if shift.weight < NEGLIGIBLE:
+    if w_1 < NEGLIGIBLE:
         reason = "nothing in them says that they are of several classes"
         return Verdict("zero-shot", (f"{counted}: {reason}",), numbers)
-    numbers |= {"evidence_weight": float(shift.weight)}
+    numbers |= {"evidence_weight": w_1}
     numbers |= {"shift_weight": float(u), "weight": float(w)}
     sounds = f"they sound like about {heard.classes:.0f} of the {C} classes"
     if w >= MOST:
@@ -230,8 +244,7 @@ def _wanted(clips: float, C: int, shift: Shift, heard: Heard) -> str:
     """What would allow the whole correction."""
     for times in (1.5, 2, 3, 4, 6, 8, 12, 16):
         more = clips * times
-        # Evidence grows with the clips, its cost with their logarithm.
-        weight = shift_weight(times * shift.evidence, C / 2 * float(np.log(more)))
+        weight = shift.weight(heard.neighbours.evidence, times)
         if carried(more, C, weight, heard.support) >= MOST:
             return f"about {more - clips:.2g} more clips would allow the rest".replace("e+0", "e")
     apart = f"two calibrations that started differently agree to {100 * heard.kappa:.0f} %"

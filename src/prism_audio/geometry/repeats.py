@@ -10,28 +10,59 @@ reaches it).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from prism_audio.geometry.products import Float, product
-from prism_audio.geometry.sphere import row_norms
+from prism_audio.geometry.sphere import Labels, row_norms
 
 SHARED = 0.9
 # Rows that are compared with each other; of a larger batch this many tell the part that is new.
 COMPARED = 1024
 
 
-def independent_clips(rows: Float, N: int) -> float:
-    """How many independent clips ``N`` rows are worth, by the sample ``rows`` (n, d) of them.
+class Repeats(NamedTuple):
+    """What comparing clips with each other tells.
 
-    A sample holds fewer of the repeats of a clip, so a large batch is overrated rather than not.
+    Attributes
+    ----------
+    likeness : (n, n) array
+        Cosines <x_i, x_j>.
+    first : (m,) array
+        One of each kind of clips that are alike: those that are like none nearer to the middle.
+    worth : float
+        How many independent clips there are.
     """
+
+    likeness: Float
+    first: Labels
+    worth: float
+
+
+def find_repeats(rows: Float) -> Repeats:
+    """Which of the ``rows`` (n, d) are alike, and what all are worth."""
     X = rows - rows.mean(axis=0)
     norms = row_norms(X)
     # A row at the very middle is like no other, unless all rows are there.
-    X = X[norms > 1e-6] / norms[norms > 1e-6, None]
-    if not len(X):
-        return 1.0
-    same = product(X, X.T)
-    alike = np.sum(same > np.sqrt(SHARED), axis=1)
-    worth = float(np.sum(1 / np.maximum(alike, 1))) + (len(rows) - len(X))
-    return N * worth / len(rows)
+    middle = norms <= 1e-6
+    X[~middle] /= norms[~middle, None]
+    X[middle] = 0
+    likeness = product(X, X.T)
+    alike = likeness > np.sqrt(SHARED)
+    if middle.all():
+        return Repeats(likeness, np.zeros(1, np.intp), 1.0)
+    np.fill_diagonal(alike, True)
+    # From the middle outwards, so that the order of the rows does not matter.
+    order = np.argsort(norms)
+    earliest = alike[np.ix_(order, order)].argmax(axis=1)
+    first = np.sort(order[earliest == np.arange(len(rows))])
+    return Repeats(likeness, first, float(np.sum(1 / alike.sum(axis=1))))
+
+
+def independent_clips(found: Repeats, N: int) -> float:
+    """How many independent clips ``N`` rows are worth, by a sample of them that was compared.
+
+    A sample holds fewer of the repeats of a clip, so a large batch is overrated rather than not.
+    """
+    return N * found.worth / len(found.likeness)

@@ -28,7 +28,9 @@ as far as the clips speak for classes: with L the log-likelihood (with the share
 beats one cloud, less |d - d_0|^2 / (2 v), what such a shift costs, and C the parameters that it has
 more, which cost K by the criterion of Schwarz:
 
-    w_1 = (L - K)^2 / ((L - K)^2 + K^2),    K = (C / 2) log N,    0 where L is below K
+    w_1 = x^2 / (x^2 + 1),    x = L / K - 1 + B,    K = (C / 2) log N,    0 where x is below 0
+
+B is what neighbours say of it, from all other directions (:mod:`prism_audio.geometry.neighbours`).
 
 The noise of either may be round or drawn out in up to six directions, as many as the same criterion
 prefers: clips of one class differ most in a few ways, loudness and the kinds of it. With more
@@ -67,8 +69,6 @@ class Shift(NamedTuple):
     ----------
     vector : (d,) array
         The shift, to be taken off every row; zero-shot is vector = 0.
-    weight : float
-        w_1, how far the clips speak for it, 0 to 1.
     head : (d + 1, C) array
         Logits of the mixture, log r_ic up to a constant of the row.
     shares : (C,) array
@@ -78,11 +78,20 @@ class Shift(NamedTuple):
     """
 
     vector: Float64
-    weight: float
     head: Float64
     shares: Float64
     evidence: float
     cost: float
+
+    def weight(self, neighbours: float, more: float = 1.0) -> float:
+        """w_1: how far the clips, and ``neighbours`` (B), speak for several classes, 0 to 1.
+
+        ``more`` is how many times as many clips there might be: evidence grows with them, its cost
+        with their logarithm.
+        """
+        cost = self.cost + len(self.shares) / 2 * float(np.log(more))
+        x = max(more * self.evidence / cost - 1 + neighbours, 0.0)
+        return x * x / (x * x + 1)
 
 
 def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | None:
@@ -114,21 +123,13 @@ def find_shift(rows: Float, T: Float, softness: float, clips: float) -> Shift | 
     square = np.einsum("cq,cq->c", t, t)
     d_0 = -0.5 * np.linalg.lstsq(t, square - square.mean(), rcond=None)[0]
     d, b, variance, prior, shares, L = _fit(z, t, d_0, softness, clips, rows.dtype)
-    evidence, cost = L, len(T) / 2 * float(np.log(clips))
+    cost = len(T) / 2 * float(np.log(clips))
     lin = product(V, t.T) * (b / variance)
     constant = np.log(shares) - (b * product(t, d[:, None])[:, 0] + b * b / 2 * square) / variance
     ordinary = q * float(square.mean()) * (NO_SHIFT * b) ** 2
     part = max(1 - ordinary / max(float(((d - prior) ** 2).sum()), ordinary), 0.0)
     vector = part * product(V, (d - prior)[:, None])[:, 0]
-    return Shift(
-        vector, shift_weight(evidence, cost), np.vstack([lin, constant]), shares, evidence, cost
-    )
-
-
-def shift_weight(evidence: float, cost: float) -> float:
-    """w_1 of evidence L for several classes that cost K."""
-    spare = max(evidence - cost, 0.0)
-    return spare**2 / (spare**2 + cost**2)
+    return Shift(vector, np.vstack([lin, constant]), shares, L, cost)
 
 
 def _fit(
