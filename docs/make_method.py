@@ -29,6 +29,7 @@ MODULES = (
     "frame",
     "compose",
     "repeats",
+    "neighbours",
     "guard",
     "labelled",
     "logistic",

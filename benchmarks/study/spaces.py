@@ -42,10 +42,16 @@ def load_sounds(clap: Path, conditions: Path, esc50: Path) -> Sounds:
     for path in sorted(clap.glob("esc50_*.npz")):
         stem = next(stem for stem in FILES if path.stem.startswith(stem))
         files[f"{FILES[stem]}:{path.stem[len(stem) + 1 :] or 'clean'}"] = path
-    named = [(LEVELS.fullmatch(path.stem), path) for path in sorted(conditions.glob("*"))]
-    files |= {f"concepts:{match[1]}": path for match, path in named if match}
     if not files:
-        raise SystemExit(f"neither {clap} nor {conditions} holds embeddings of ESC-50")
+        raise SystemExit(f"{clap} holds no esc50_*.npz")
+    named = [(LEVELS.fullmatch(path.stem), path) for path in sorted(conditions.glob("*"))]
+    cached = {f"concepts:{match[1]}": path for match, path in named if match}
+    if not cached:
+        raise SystemExit(
+            f"{conditions} holds no esc50-*.safetensors; prism bench experiments/esc50.toml"
+            " --cache FOLDER makes them in FOLDER/conditions"
+        )
+    files |= cached
     truth, text = _concepts(esc50)
     return Sounds(files, truth, text)
 

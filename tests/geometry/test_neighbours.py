@@ -57,8 +57,26 @@ def test_one_cloud_cut_in_two_is_told_from_two_classes():
 
 
 def test_few_clips_of_a_long_list_say_little():
-    E, _, y = problem(40, 64, 20)
+    E, _, y = problem(60, 64, 20)
     assert abs(ask(E, y, 20).evidence) < 1
+
+
+def test_clips_that_can_have_no_neighbour_of_their_class_say_nothing():
+    """Three tight classes are three independent clips, whose neighbours must be of other classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 3
+    E = unit(np.eye(16)[y] + 0.01 * rng.standard_normal((48, 16)))
+    assert len(find_repeats(E).first) == 3
+    assert ask(E, y, 3).evidence == 0
+
+
+def test_as_many_neighbours_are_asked_as_a_class_can_have():
+    """Classes of three clips that lie together agree, though the four next clips are of others."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 3)
+    E = unit(2 * np.eye(64)[y] + 0.15 * rng.standard_normal((18, 64)))
+    assert len(find_repeats(E).first) == 18
+    assert ask(E, y, 6).agreement == 1
 
 
 @pytest.mark.parametrize("N", [1, 2, 3])

@@ -3,16 +3,16 @@
     kappa_n = (p - sum_c pi_c^2) / (1 - sum_c pi_c^2)
     B       = 2 (n / (n + 4 C))^2 log( (kappa_n / (1 - kappa_n)) / (0.6 / 0.4) )
 
-p is how often one of the five nearest clips has the label of a clip, and pi_c the part of the clips with
+p is how often one of the k nearest clips has the label of a clip, and pi_c the part of the clips with
 label c: kappa_n is 1 if neighbours always share their label, and 0 if they do so by chance. Clips are
 near by the cosine of their deviations from the mean clip; of clips that are alike only one counts
-(:mod:`prism_audio.geometry.repeats`).
+(:mod:`prism_audio.geometry.repeats`). With n clips of C classes, n / C - 1 neighbours of a clip are of
+its class: k is so many, five at most, and where there is not one of them B is 0.
 
 Text sees C - 1 directions. In a short list one class that is split in two, and two classes that a shift
 has moved, look the same there, but not in the others. One class alone reaches kappa_n = 0.5 in one of
 twenty batches; where every class is heard, one of ten stays below 0.6. B is the squared odds by which
-kappa_n is above that, as a logarithm. With n clips of C classes, n / C - 1 neighbours of a clip are of
-its class at most, so few clips of a long list say little. Not in the paper.
+kappa_n is above that, as a logarithm. Few clips of a long list say little. Not in the paper.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ask_neighbours(likeness: Float, first: Labels, y: Labels, C: int) -> Neighbo
     y, C : (n,) array and int
         The labels, and how many there may be.
     """
-    n, k = len(first), min(NEAREST, len(first) - 1)
+    n, k = len(first), min(NEAREST, len(first) // C - 1)
     if k < 1:
         return Neighbours(0.0, 0.0)
     near, y = likeness[np.ix_(first, first)], y[first]
