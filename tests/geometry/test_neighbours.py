@@ -30,7 +30,7 @@ def test_the_agreement_is_that_of_the_five_nearest(shape):
     kappa = (same - chance) / (1 - chance)
     got = ask(E, y, C)
     assert got.agreement == pytest.approx(max(kappa, 0), abs=1e-12)
-    kappa = np.clip(kappa, 0.02, 0.98)
+    kappa = np.clip(kappa, 0.1, 0.9)
     n = len(y)
     odds = np.log(kappa) - np.log(1 - kappa) - np.log(1.5)
     assert got.evidence == pytest.approx(2 * (n / (n + 4 * C)) ** 2 * odds)

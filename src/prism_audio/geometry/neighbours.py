@@ -29,8 +29,8 @@ NEAREST = 5
 USUAL = 0.6
 # Clips of every class at which neighbours count for half.
 ENOUGH = 4.0
-# Agreements are not believed to be further from 0 and 1 than this.
-SUREST = 0.02
+# Agreements are not believed to be nearer to 0 and 1 than this.
+SUREST = 0.1
 
 
 class Neighbours(NamedTuple):
