@@ -18,7 +18,7 @@ tells where: two calibrations agree on what the clips decide, and differ on what
 too. So cosines before and after both have a say, each in the unit of its own length.
 
 *Threshold.* The second best class is mostly one that is not there, and the best of those: what a
-foreign sound scores. A clip that stays below a quarter of the way from there to what answers usually
+foreign sound scores. A clip that stays below a fifth of the way from there to what answers usually
 score is unknown, unless it is no further below the median than twice what the upper quartile is above
 it: the upper half of the answers is of known sounds, and tells how far those scatter. Where nothing
 was adapted there is no threshold.
@@ -37,7 +37,7 @@ UNITS = 0.08
 LEAST_AGREEMENT = 0.6
 # The agreement of a batch of which it is not known.
 USUAL_AGREEMENT = 0.9
-STEP, QUARTILES = 0.25, 2.0
+STEP, QUARTILES = 0.2, 2.0
 # Cosines that differ by less were not changed.
 UNCHANGED = 1e-6
 
