@@ -58,7 +58,7 @@ def _lines(
         if log:
             axis.set_xscale("log", base=2)
     axes[0].set_ylabel("points over zero-shot")
-    axes[0].legend(frameon=False)
+    axes[-1].legend(frameon=False)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -83,7 +83,7 @@ def _reliability(records: list[Record], path: Path) -> None:
         axis.plot([0, 1], [0, 1], color="grey", lw=1)
         axis.set(title=where, xlabel="said")
     axes[0].set_ylabel("right")
-    axes[0].legend(frameon=False)
+    axes[-1].legend(frameon=False)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
