@@ -10,9 +10,10 @@ near by the cosine of their deviations from the mean clip; of clips that are ali
 its class: k is so many, five at most, and where there is not one of them B is 0.
 
 Text sees C - 1 directions. In a short list one class that is split in two, and two classes that a shift
-has moved, look the same there, but not in the others. One class alone reaches kappa_n = 0.5 in one of
-twenty batches; where every class is heard, one of ten stays below 0.6. B is the squared odds by which
-kappa_n is above that, as a logarithm. Few clips of a long list say little. Not in the paper.
+has moved, look the same there, but mostly not in the others. Mostly: a class of two kinds that lie
+apart reaches a high kappa_n as well, and strong noise makes that of several classes low. 0.6 is where it
+speaks for neither. B is the squared odds by which kappa_n is above that, as a logarithm. Few clips of a
+long list say little. Not in the paper.
 """
 
 from __future__ import annotations
