@@ -143,7 +143,6 @@ async function open(next) {
     sound = decoded;
     // The service's length is the one the timeline was made with.
     setSeconds(clip.result?.seconds ?? sound.seconds);
-    draw();
   } catch {
     if (clip !== wanted) return;
     const long = clip.result?.seconds > LONGEST_PICTURE;
