@@ -7,7 +7,7 @@
     M_n^c = (n_c mu_c + a (m' + b (t_c - t))) / (n_c + a),   a = 1/2,   then times G
     R     as in OPCA, with the prior nu, and s = |M_t - mu_t| / |M_n - mu_n|
     x     = s (e G - mu_n) R + mu_t                              (the rigid map: text onto clips)
-    p_c   = normalize(lambda_c t_c + (1 - lambda_c) M_x^c),      head_c = <x, p_c>
+    p_c   = normalize(lambda_c (t_c - mu_t) + (1 - lambda_c) (M_x^c - mu_t)),  head_c = <x - mu_t, p_c>
     lambda_c = (w / n_c) / (w / n_c + tau^2)
 
 Whitening, rotation, scale and means are known matrices, so their product needs no regression. ABR
@@ -20,7 +20,8 @@ by counts as noise within the classes.
 
 The rigid map turns the text as one figure onto the class means. The mean of n_c clips is off by w / n_c
 a direction, w the variance within classes; the text is off by tau^2, which the classes themselves tell.
-p_c is the posterior mean of the two: the more clips, the less text.
+p_c is the posterior mean of the two, from the middle of the classes: the more clips, the less text. What
+all prototypes have in common tells no classes apart and takes no part.
 
 Rounds that hold every class equally often take log(n_c) off the logits of a class (a step of Sinkhorn
 each time); rounds that go by what was heard add half of it (the shares of a mixture, half believed).
@@ -180,10 +181,11 @@ def compose(
     A_x = s * product(product(product(A, Z), R_z), Z.T)
     scatter = whitened_trace(frame, white, np.sqrt(n_c)[:, None] * deviations)
     w = s * s * scatter / max(n, 1.0) / frame.d
-    P = posterior(A_x, B, n_w, w, frame.d) + mu_t
+    P = posterior(A_x, B, n_w, w, frame.d)
     P /= np.maximum(np.sqrt(np.einsum("cd,cd->c", P, P)), NOTHING)[:, None]
     taken = len(mu_n) - np.sqrt(floor) * white.trace
-    scores = rigid.scores(P)
+    H, constant = rigid.scores(P)
+    scores = H, constant - product(P, mu_t[:, None])[:, 0]
     return Composition(frame.head(*scores), frame.score_length(*scores), rigid, taken)
 
 
