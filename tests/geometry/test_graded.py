@@ -53,8 +53,10 @@ def by_hand(E, T):
     pairs = ((y_a, y_b), (y_a, y_1), (y_b, y_1), (y_0, y_1), (y_0, y_b))
     A, D_1a, D_1b, D_01, D_0b = (1 - max(cohen_kappa_score(*pair), 0) for pair in pairs)
     D = 0.2 + np.sqrt(D_1a * D_1b)
-    B = ask_neighbours(repeats.likeness, repeats.first, y_b, C).evidence
-    x = max(shift.evidence / shift.cost - 1 + B, 0)
+    near = ask_neighbours(repeats.likeness, repeats.first, [y_a, y_b], C)
+    o_a, o_b = (((found.agreement + 0.05) / (1.05 - found.agreement)) ** 4 for found in near)
+    g = 1 / (1 + (1 - h) / h * o_a / o_b)
+    x = max(shift.evidence / shift.cost - 1 + near[1].evidence, 0)
     w_1 = x**2 / (1 + x**2)
     u = w_1 * np.clip((D_0b + D_01 - D_1b + 0.02) / (2 * D_01 + 0.02), 0, 1) ** 2
     c = P**6 / (P**6 + (1 - P) ** 6)
@@ -62,7 +64,7 @@ def by_hand(E, T):
     W_1 = np.eye(E.shape[1] + 1, E.shape[1])
     W_1[-1] = -u * shift.vector
     W_a, W_b = (graded.whole_map(made, T, second) for made in (made_a, made_b))
-    return (1 - w) * W_1 + w * (h * W_b + (1 - h) * W_a), w
+    return (1 - w) * W_1 + w * (g * W_b + (1 - g) * W_a), w
 
 
 @pytest.mark.parametrize("shape", [(300, 24, 6), (80, 64, 5), (60, 96, 4), (900, 32, 10)], ids=str)

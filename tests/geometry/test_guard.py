@@ -28,6 +28,7 @@ from tests.helpers.problems import problem, unit
 EVEN = np.full(5, 0.2)
 # Neighbours that speak neither for classes nor against them.
 SILENT = Neighbours(0.6, 0.0)
+BOTH_SILENT = (SILENT, SILENT)
 
 
 def test_agreement_is_cohens_kappa():
@@ -62,12 +63,12 @@ def test_support_is_the_correction_against_what_the_rounds_do_not_agree_on():
 def test_labels_that_two_kinds_of_rounds_share_count_as_the_correction():
     rng = np.random.default_rng(0)
     before, after = rng.integers(5, size=(2, 400))
-    same = listen(after, after, before, before, EVEN, 400, SILENT)
+    same = listen(after, after, before, before, EVEN, 400, BOTH_SILENT)
     assert (same.kappa, same.part) == (pytest.approx(1), pytest.approx(1, abs=0.01))
     assert same.change == pytest.approx(1 - agreement(after, before, 5))
-    apart = listen(after, rng.integers(5, size=400), before, before, EVEN, 400, SILENT)
+    apart = listen(after, rng.integers(5, size=400), before, before, EVEN, 400, BOTH_SILENT)
     assert apart.support < same.support
-    few = listen(after % 2, after % 2, before, before, EVEN, 400, SILENT)
+    few = listen(after % 2, after % 2, before, before, EVEN, 400, BOTH_SILENT)
     assert few.classes == pytest.approx(2, rel=0.05)
     assert few.part == pytest.approx(0.4, rel=0.05)
 
@@ -79,7 +80,13 @@ def test_a_shift_counts_as_far_as_the_rounds_confirm_its_step():
     away = np.where(np.arange(4000) % 2 == 0, rng.integers(5, size=4000), plain)
     for shifted, confirmed in ((wanted, 1), (half, 1), (plain, 1), (away, 0)):
         seen = listen(
-            wanted, wanted if shifted is not away else plain, shifted, plain, EVEN, 4000, SILENT
+            wanted,
+            wanted if shifted is not away else plain,
+            shifted,
+            plain,
+            EVEN,
+            4000,
+            BOTH_SILENT,
         )
         assert seen.confirmed == pytest.approx(confirmed, abs=0.05)
         word = judge(4000, 4000, 5, shift(0.9, 5), seen)
@@ -98,9 +105,25 @@ def test_what_neighbours_say_adds_to_the_evidence():
     ]
 
 
+def test_rounds_are_believed_by_what_was_heard_and_by_neighbours():
+    y = np.arange(500) % 5
+    uneven = np.where(np.arange(500) % 10 == 9, y, 0)
+
+    def even(by_a, by_b, y_a=uneven):
+        return listen(
+            y_a, y, y, y, EVEN, 500, [Neighbours(kappa, 0.0) for kappa in (by_a, by_b)]
+        ).even
+
+    assert even(0.5, 0.5, y) == pytest.approx(1)
+    part = listen(uneven, y, y, y, EVEN, 500, BOTH_SILENT).part
+    assert even(0.6, 0.6) == pytest.approx(part)
+    assert (np.diff([even(by_a, 0.6) for by_a in (0.4, 0.6, 0.7, 0.9)]) < -0.02).all()
+    assert np.isfinite([even(1.0, 0.0), even(0.0, 1.0)]).all()
+
+
 def test_few_classes_that_both_kinds_of_rounds_split_alike_carry_nothing():
     y = np.arange(400) % 5
-    all_heard, one_heard = (listen(y, y, y, y, pi, 400, SILENT) for pi in (EVEN, np.eye(5)[0]))
+    all_heard, one_heard = (listen(y, y, y, y, pi, 400, BOTH_SILENT) for pi in (EVEN, np.eye(5)[0]))
     assert all_heard.support == pytest.approx(1)
     assert one_heard.support < 0.05
 
@@ -118,7 +141,8 @@ def test_classes_heard_are_counted_by_what_the_clips_could_hold():
 
 
 def heard(kappa, classes=10.0, change=0.3):
-    return Heard(classes, classes / 10, 1.0, kappa, change, confirmed=1.0, neighbours=SILENT)
+    part = classes / 10
+    return Heard(classes, part, 1.0, kappa, change, 1.0, neighbours=SILENT, even=part)
 
 
 def shift(weight, C=10):

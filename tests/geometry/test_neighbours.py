@@ -14,7 +14,7 @@ from tests.helpers.problems import problem, unit
 
 def ask(E, y, C):
     found = find_repeats(E)
-    return ask_neighbours(found.likeness, found.first, y, C)
+    return ask_neighbours(found.likeness, found.first, [y], C)[0]
 
 
 @pytest.mark.parametrize("shape", [(120, 24, 6), (80, 64, 5), (40, 96, 2)], ids=str)

@@ -3,12 +3,12 @@
     d, w_1       <- the shift of the place, and how far the clips speak for it   (shift.py)
     head_a, W_a  <- rounds of composition that go by what was heard              (compose.py)
     head_b, W_b  <- rounds that hold all classes equally often                   (balance.py, compose.py)
-    h, u, w      <- the part of the list that was heard, and how far the three agree (guard.py)
-    W            =  (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
+    g, u, w      <- which rounds to believe, and how far (neighbours.py, guard.py)
+    W            =  (1 - w) [I; -u d] + w (g W_b + (1 - g) W_a)
 
 W_a is the smallest change of the rigid map with W_a T^T = head_a, in which every class has its own
-prototype: W_a = W_r + (head_a - W_r T^T) (T T^T)^-1 T; and so is W_b. Where every class was heard,
-rounds that hold them equally often are the better ones; where a part was, those that go by it.
+prototype: W_a = W_r + (head_a - W_r T^T) (T T^T)^-1 T; and so is W_b. Where all classes were heard
+equally often, rounds that hold them so are the better ones; elsewhere those that go by what was heard.
 
 Both kinds of rounds share the moments of the rows, one eigendecomposition and every pass.
 """
@@ -76,8 +76,8 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     found, rounds, heads = repeat(source, T, frame, [shift.head, balanced], prior, params)
     biases = [product(W_1[-1:], T.T.astype(np.float64)), np.zeros((1, C))]
     y_a, y_b, y_1, y_0 = source.scan(partial(_labels, heads=heads, T=T, biases=biases)).rows
-    y_near = assign_folded(compared, heads[1])
-    neighbours = ask_neighbours(repeats.likeness, repeats.first, y_near, C)
+    near = [assign_folded(compared, head) for head in heads]
+    neighbours = ask_neighbours(repeats.likeness, repeats.first, near, C)
     heard = guard.listen(y_a, y_b, y_1, y_0, shift.shares, clips, neighbours)
     verdict = guard.judge(N, clips, C, shift, heard)
     if not params.guard:
@@ -87,7 +87,7 @@ def graded(source: RowSource, T: Float, second: Float64, params: Parameters) -> 
     if not found or w == 0:
         return Graded(W_1, verdict, rounds, frame)
     W_a, W_b = side_by_side(partial(whole_map, T=T, second=second), found)
-    W_2 = heard.part * W_b + (1 - heard.part) * W_a
+    W_2 = heard.even * W_b + (1 - heard.even) * W_a
     return Graded((1 - w) * W_1 + w * W_2, verdict, rounds, frame)
 
 

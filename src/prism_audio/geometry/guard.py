@@ -1,6 +1,7 @@
 """How much of a correction a batch can carry, decided without labels.
 
-    W = (1 - w) [I; -u d] + w (h W_b + (1 - h) W_a)
+    W = (1 - w) [I; -u d] + w (g W_b + (1 - g) W_a)
+    g = h o_b / (h o_b + (1 - h) o_a)
     u = w_1 t^2,                       t = (D_0b + D_01 - D_1b) / (2 D_01), from 0 to 1
     w = w_1 s c N / (N + C + 32),      s = D^3 / (D^3 + A^3),      D = 0.2 + sqrt(D_1a D_1b)
                                        c = P^6 / (P^6 + (1 - P)^6),        P = h h_1
@@ -15,11 +16,15 @@ clips better than one cloud, and as far as clips with one label are neighbours
 (:mod:`prism_audio.geometry.neighbours`). In short lists the second decides: with two labels text sees a
 single direction.
 
-h: *how much of the list was heard?* W_b comes from rounds that hold every class equally often, W_a from
-rounds that start from what the mixture of the shift has heard and go by its shares. Where all classes
-are heard the first are better, where a part is, the second. h is the number of classes heard,
-exp(entropy) of the labels of the second, in units of C (1 - exp(-N / C)): so many of C classes are among
-N clips if all are as likely.
+h: *how much of the list was heard?* h is the number of classes heard, exp(entropy) of the labels of W_a,
+in units of C (1 - exp(-N / C)): so many of C classes are among N clips if all are as likely.
+
+g: *were all classes heard equally often?* W_b comes from rounds that hold them so, W_a from rounds that
+start from what the mixture of the shift has heard and go by its shares. Where it is so the first are
+better, by a point or two. Elsewhere they take clips from the classes that are there and give them to
+others, and the second are better by several points. Clips that were taken away still lie among those
+of their class: o_a and o_b are the odds that neighbours share a label by either
+(:mod:`prism_audio.geometry.neighbours`).
 
 t: *do the rounds confirm the shift?* Labels are compared by 1 less Cohen's kappa: D_01 is how far those
 after the shift alone are from zero-shot, D_0b and D_1b how far those of W_b are from either. As squares
@@ -43,6 +48,7 @@ worth about one clip of every class; the spread itself needs some more. N counts
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +136,8 @@ class Heard(NamedTuple):
         t, the part of the shift that they confirm.
     neighbours : Neighbours
         How far neighbours share the labels of those that hold all classes equally often.
+    even : float
+        g, how far these are believed rather than those that go by what was heard.
     """
 
     classes: float
@@ -139,6 +147,7 @@ class Heard(NamedTuple):
     change: float
     confirmed: float
     neighbours: Neighbours
+    even: float
 
     @property
     def support(self) -> float:
@@ -147,7 +156,7 @@ class Heard(NamedTuple):
         return agreed * outweighs(self.pairs**2, (1 - self.pairs) ** 2)
 
 
-NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, Neighbours(0.0, 0.0))
+NOTHING_HEARD = Heard(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, Neighbours(0.0, 0.0), 0.0)
 
 
 def listen(
@@ -157,13 +166,14 @@ def listen(
     y_0: Labels,
     shares: Float64,
     clips: float,
-    neighbours: Neighbours,
+    neighbours: Sequence[Neighbours],
 ) -> Heard:
     """What labels (N,) by W_a, W_b, the shift alone and zero-shot say of ``clips`` independent clips.
 
-    ``shares`` (C,) are pi of the mixture of the shift.
+    ``shares`` (C,) are pi of the mixture of the shift, ``neighbours`` those of the first two labels.
     """
     C = len(shares)
+    by_a, by_b = neighbours
 
     def apart(y: Labels, other: Labels) -> float:
         return 1 - agreement(y, other, C)
@@ -179,7 +189,8 @@ def listen(
         agreement(y_a, y_b, C),
         float(np.sqrt(apart(y_a, y_1) * D_1b)),
         min(max(confirmed, 0.0), 1.0),
-        neighbours,
+        by_b,
+        part * by_b.odds / (part * by_b.odds + (1 - part) * by_a.odds),
     )
 
 
@@ -221,7 +232,7 @@ def judge(N: int, clips: float, C: int, shift: Shift | None, heard: Heard) -> Ve
     w = carried(clips, C, w_1, heard.support)
     w, u = 0.0 if w < NEGLIGIBLE else w, w_1 * heard.confirmed**2
     numbers |= {"evidence": float(shift.evidence), "evidence_needed": shift.cost}
-    numbers |= {"effective_classes": heard.classes, "coverage": heard.part}
+    numbers |= {"effective_classes": heard.classes, "coverage": heard.part, "evenness": heard.even}
     numbers |= {"agreement": heard.kappa, "change": heard.change, "support": heard.support}
     numbers |= {"pairs_heard": heard.pairs, "neighbour_agreement": heard.neighbours.agreement}
     numbers |= {"shift_confirmed": heard.confirmed}

@@ -16,8 +16,8 @@ whitening by few clips exaggerates. It comes from rounds without labels. One tha
 labelled clips to their classes, left-out ones too, and unseen clips would not follow.
 
 For the means of the classes a labelled clip counts twice, for their scatter once. Shares of classes
-count in the rounds as in those of the calibration (:mod:`prism_audio.geometry.graded`): evened out where
-the whole list was heard.
+count in the rounds as in those of the calibration (:mod:`prism_audio.geometry.graded`): evened out as
+far as the rounds that do so are believed there.
 
 B_-i is B without the label of clip i. Labelled clips are dealt into five parts, and each part is scored
 by rounds without its labels. A head that has seen a label needs no correction there and would hide what
@@ -83,14 +83,14 @@ class Site(NamedTuple):
     frame: Frame
     clips: float
     belief: float
-    heard: float
+    even: float
     params: Parameters
 
     @property
     def shares(self) -> float:
         """How the shares of the classes count in the rounds."""
         by_what_was_heard, evened = SHARES
-        return (1 - self.heard) * by_what_was_heard + self.heard * evened
+        return (1 - self.even) * by_what_was_heard + self.even * evened
 
     def logits(self, head: Float64) -> Float64:
         """A head in the unit of the soft assignments of the rounds."""
@@ -140,8 +140,8 @@ def use_labels(
         return W, judge(verdict, labelled, nothing)
     clips = float(verdict.numbers.get("independent_clips", len(y)))
     belief = float(verdict.numbers.get("evidence_weight", 1.0))
-    heard = float(verdict.numbers.get("coverage", 1.0))
-    site = Site(source, T, second, result.frame, clips, belief, heard, params)
+    even = float(verdict.numbers.get("evenness", 1.0))
+    site = Site(source, T, second, result.frame, clips, belief, even, params)
     refined = refine(site, head_0, labelled)
     if refined.head is not None:
         now, then = (compose.score_length(head, second) for head in (refined.head, head_0))

@@ -2,6 +2,7 @@
 
     kappa_n = (p - sum_c pi_c^2) / (1 - sum_c pi_c^2)
     B       = 2 (n / (n + 4 C))^2 log( (kappa_n / (1 - kappa_n)) / (0.6 / 0.4) )
+    o       = ((kappa_n + 0.05) / (1.05 - kappa_n))^4
 
 p is how often one of the k nearest clips has the label of a clip, and pi_c the part of the clips with
 label c: kappa_n is 1 if neighbours always share their label, and 0 if they do so by chance. Clips are
@@ -13,11 +14,15 @@ Text sees C - 1 directions. In a short list one class that is split in two, and 
 has moved, look the same there, but mostly not in the others. Mostly: a class of two kinds that lie
 apart reaches a high kappa_n as well, and strong noise makes that of several classes low. 0.6 is where it
 speaks for neither. B is the squared odds by which kappa_n is above that, as a logarithm. Few clips of a
-long list say little. Not in the paper.
+long list say little.
+
+Neighbours also compare two labellings of the same clips: o are the odds of each, and the one with the
+larger odds is the better one. Not in the paper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +37,8 @@ USUAL = 0.6
 ENOUGH = 4.0
 # Agreements are not believed to be nearer to 0 and 1 than this.
 SUREST = 0.1
+# What keeps odds finite, and how sharply they tell two labellings apart.
+LEAST, POWER = 0.05, 4
 
 
 class Neighbours(NamedTuple):
@@ -40,9 +47,16 @@ class Neighbours(NamedTuple):
     agreement: float
     evidence: float
 
+    @property
+    def odds(self) -> float:
+        """o, for the comparison with another labelling."""
+        return float(((self.agreement + LEAST) / (1 + LEAST - self.agreement)) ** POWER)
 
-def ask_neighbours(likeness: Float, first: Labels, y: Labels, C: int) -> Neighbours:
-    """What neighbours say of labels ``y`` (n,) of C classes.
+
+def ask_neighbours(
+    likeness: Float, first: Labels, labellings: Sequence[Labels], C: int
+) -> list[Neighbours]:
+    """What neighbours say of each of some ``labellings`` (n,) with C classes.
 
     Parameters
     ----------
@@ -50,15 +64,21 @@ def ask_neighbours(likeness: Float, first: Labels, y: Labels, C: int) -> Neighbo
         Cosines between the clips.
     first : (m,) array
         The clips to count: of clips that are alike only one.
-    y, C : (n,) array and int
+    labellings, C : list of (n,) arrays, and int
         The labels, and how many there may be.
     """
-    n, k = len(first), min(NEAREST, len(first) // C - 1)
+    k = min(NEAREST, len(first) // C - 1)
     if k < 1:
-        return Neighbours(0.0, 0.0)
-    near, y = likeness[np.ix_(first, first)], y[first]
+        return [Neighbours(0.0, 0.0)] * len(labellings)
+    near = likeness[np.ix_(first, first)]
     np.fill_diagonal(near, -np.inf)
     nearest = np.argpartition(near, -k, axis=1)[:, -k:]
+    return [_ask(nearest, y[first], C) for y in labellings]
+
+
+def _ask(nearest: Labels, y: Labels, C: int) -> Neighbours:
+    """The same of clips with labels ``y`` (m,) and neighbours ``nearest`` (m, k)."""
+    n = len(y)
     same = float(np.mean(y[nearest] == y[:, None]))
     chance = float(np.sum((np.bincount(y) / n) ** 2))
     kappa = max((same - chance) / (1 - chance), 0.0) if chance < 1 else 0.0
