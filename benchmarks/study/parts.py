@@ -24,7 +24,7 @@ RIVALS: dict[str, dict[str, Any]] = {
     "stata": {},
 }
 # Random lists of so many labels that a draw takes: of the short ones many, since they differ most.
-LISTS = {25: 1, 10: 1, 5: 3, 3: 3, 2: 3}
+LISTS = {25: 1, 10: 3, 5: 9, 3: 9, 2: 9}
 HEARD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -129,6 +129,38 @@ def _uneven(d: Draw) -> Iterator[Record]:
     yield from _calibrated(f"{C} labels, 40 clips as 5 windows", d, windows)
 
 
+def uneven(sounds: Sounds, condition: str, rng: np.random.Generator) -> Iterator[Record]:
+    """Batches as they are recorded: some classes often, some seldom, some never; up to 20 of each.
+
+    Judged on themselves, and on as many unseen clips of every class.
+    """
+    for C, times in ((50, 1), (10, 3), (5, 3)):
+        for _ in range(times):
+            d = draw(sounds, condition, C, rng)
+            even = np.ones(C)
+            for cell, shares in (
+                ("chance", rng.multinomial(10 * C, even / C)),
+                ("Dirichlet", rng.dirichlet(2 * even)),
+                ("Zipf", rng.permutation(1 / np.arange(1, C + 1))),
+                *((f"{part:.0%} heard", rng.permutation(C) < part * C) for part in (0.8, 0.6, 0.4)),
+            ):
+                yield from _recorded(f"{C} labels, {cell}", d, 20 * shares / shares.max())
+
+
+def _recorded(cell: str, d: Draw, wanted: np.ndarray) -> Iterator[Record]:
+    pools = (d.rng.permutation(d.train[d.y[d.train] == c]) for c in range(d.C))
+    batch = np.concatenate([pool[: round(n)] for pool, n in zip(pools, wanted, strict=True)])
+    E, y, test = d.E[batch], d.y[batch], d.test
+    yield _record(cell, "zero-shot", np.argmax(E @ d.T.T, axis=1), y)
+    yield _record(f"{cell}, unseen", "zero-shot", np.argmax(d.E[test] @ d.T.T, axis=1), d.y[test])
+    for preset in ("default", "released"):
+        model = PRISM(preset).fit(E, prototypes=d.T)
+        yield _record(cell, preset, model.labels_, y)
+        yield _record(f"{cell}, unseen", preset, model.predict(d.E[test]), d.y[test])
+    for name, options in RIVALS.items():
+        yield _record(cell, name, make(name, **options).fit(E, d.T).labels, y)
+
+
 def bias(sounds: Sounds, condition: str, rng: np.random.Generator) -> Iterator[Record]:
     """e -> normalise(e + a g), g a random unit vector in the span of T: 20 clips a class."""
     for C in (50, 10):
@@ -211,6 +243,7 @@ PARTS: dict[str, Part] = {
     "whole": whole,
     "transductive": transductive,
     "floor": floor,
+    "uneven": uneven,
     "bias": bias,
     "honesty": honesty,
 }

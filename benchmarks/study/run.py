@@ -32,7 +32,7 @@ from spaces import Sounds, load_sounds, some, space
 from prism_audio.bench.code_digest import code_digest
 from prism_audio.io.atomic import atomic_write
 
-Task = tuple[str, str, int]
+Task = tuple[str, str, int, int]  # part, condition, draw, series
 _sounds: Sounds
 
 
@@ -42,17 +42,23 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder for results and report")
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument(
+        "--series",
+        type=int,
+        default=0,
+        help="draw other lists and batches than series 0, the published one",
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     sounds = load_sounds(given.clap, given.conditions, given.esc50)
     tasks = [
-        (part, name, seed)
-        for seed in range(given.draws)
+        (part, name, draw, given.series)
+        for draw in range(given.draws)
         for part in given.parts
         for name in sounds.files
-        if wanted(part, name, seed)
+        if wanted(part, name, draw)
     ]
     records = run(tasks, sounds, given.out / "results.jsonl", given.processes)
     text = report(records)
@@ -62,13 +68,13 @@ def main() -> None:
     draw_pictures(records, given.out)
 
 
-def wanted(part: str, name: str, seed: int) -> bool:
+def wanted(part: str, name: str, draw: int) -> bool:
     """Whether a part draws from a condition: the long ones from some, rivals and biases in three."""
     if part == "transductive":
-        return seed == 0 and space(name) == "concepts"
+        return draw == 0 and space(name) == "concepts"
     if part == "whole":
-        return seed < 3 and (space(name) != "concepts" or some(name))
-    return some(name) and (part != "bias" or seed < 3)
+        return draw < 3 and (space(name) != "concepts" or some(name))
+    return some(name) and (part != "bias" or draw < 3)
 
 
 def run(tasks: list[Task], sounds: Sounds, log: Path, processes: int) -> list[Record]:
@@ -94,9 +100,9 @@ def run(tasks: list[Task], sounds: Sounds, log: Path, processes: int) -> list[Re
                 passed = (time.perf_counter() - began) / 60
                 print(f"{count} of {len(waiting)} tasks, {passed:.1f} min", file=sys.stderr)
     return [
-        {"part": part, "condition": name, "seed": seed, **row}
-        for part, name, seed in tasks
-        for row in done[part, name, seed]
+        {"part": task[0], "condition": task[1], "seed": task[2], **row}
+        for task in tasks
+        for row in done[task]
     ]
 
 
@@ -118,8 +124,8 @@ def _read(log: Path, code: str) -> dict[Task, list[Record]]:
         except json.JSONDecodeError:
             continue
         if entry["code"] == code:
-            part, name, seed = entry["task"]
-            done[part, name, seed] = entry["rows"]
+            part, name, draw, series = entry["task"]
+            done[part, name, draw, series] = entry["rows"]
     return done
 
 
@@ -129,9 +135,9 @@ def _start(sounds: Sounds) -> None:
 
 
 def _work(task: Task) -> list[Record]:
-    part, name, seed = task
+    part, name, draw, series = task
     # Every condition draws lists of its own: the mean of a space is then one of many lists.
-    rng = np.random.default_rng([seed, list(PARTS).index(part), zlib.crc32(name.encode())])
+    rng = np.random.default_rng([draw, list(PARTS).index(part), zlib.crc32(name.encode()), series])
     return list(PARTS[part](_sounds, name, rng))
 
 
