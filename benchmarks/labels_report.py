@@ -14,6 +14,8 @@ from spaces import space
 from prism_audio.io.atomic import atomic_write
 
 SPACES = ("concepts", "laion", "near", "moved")
+# Those in which gains are asked for; moved CLAP is shown beside them.
+ASKED = ("concepts", "laion", "near")
 CELLS = ("1 label", "2 labels", "5 labels", "10 labels")
 HARD = ("1 label, 5 % wrong", "5 labels, 5 % wrong", "1 label, half", "5 labels, half")
 OURS = "default with labels"
@@ -100,8 +102,10 @@ def asked(means: Means, spaces: list[str]) -> str:
 
     every = [(where, C) for where in spaces for C in (50, 10)]
     for cell, least in (("1 label", 0.5), ("5 labels", 2.5)):
-        gain = float(np.mean([means.gain(where, C, cell) for where, C in every]))
-        check(f"{cell} a class, mean over spaces and lists: at least +{least}", gain, least)
+        for named, among in (("asked for", ASKED), ("measured", SPACES)):
+            chosen = [means.gain(where, C, cell) for where, C in every if where in among]
+            what = f"{cell} a class, mean over lists and the spaces {named}: at least +{least}"
+            check(what, float(np.mean(chosen)), least, ", ".join(w for w in among if w in spaces))
     behind = [
         (
             np.mean(
