@@ -207,9 +207,10 @@ def unevenly(records: list[Record]) -> str:
         return [cell, *(f"{np.mean(by[m]):.1f}" if by[m] else "" for m in methods)]
 
     return (
-        "Means of the spaces. The most frequent class has up to 20 clips; the shares are those of as "
-        "many draws by chance, of a Dirichlet distribution with parameter 2, of Zipf's law, or even over "
-        "the part of the list that was heard. Judged on themselves, and on unseen clips of all classes.\n\n"
+        "Means of the spaces. The most frequent class has up to 20 clips; the shares are those of "
+        "as many draws by chance, of a Dirichlet distribution with parameter 2, of Zipf's law, or "
+        "even over the part of the list that was heard. Judged on themselves, and on unseen clips of "
+        "all classes.\n\n"
         + table(("batch", *methods), map(row, lists))
     )
 
