@@ -210,8 +210,7 @@ def unevenly(records: list[Record]) -> str:
         "Means of the spaces. The most frequent class has up to 20 clips; the shares are those of "
         "as many draws by chance, of a Dirichlet distribution with parameter 2, of Zipf's law, or "
         "even over the part of the list that was heard. Judged on themselves, and on unseen clips of "
-        "all classes.\n\n"
-        + table(("batch", *methods), map(row, lists))
+        "all classes.\n\n" + table(("batch", *methods), map(row, lists))
     )
 
 
