@@ -1,40 +1,36 @@
-"""Estimates from few labels against closed forms, brute force and simulated campaigns."""
+"""Accuracy from few labels against closed forms, plain loops and simulated campaigns."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
-from prism_audio.evaluation import sampling
 from prism_audio.evaluation.check import Campaign
+from prism_audio.evaluation.clip_scores import Z
+from prism_audio.evaluation.odds import evidence
 from prism_audio.evaluation.picking import pick
-from prism_audio.evaluation.sampling import Sample, Z, accuracy, difference
+from prism_audio.evaluation.sampling import Sample, _variance_left, accuracy
 from tests.helpers.campaigns import a_place
 
 
-def a_sample(right: list[int], p: float = 0.8, inclusion: float = 1e-6) -> Sample:
+def a_sample(right: list[int], inclusion: float = 1e-6) -> Sample:
     n = len(right)
-    return Sample(np.full(n, p), np.array(right, bool), np.full(n, inclusion), np.arange(n))
+    return Sample(np.arange(n), np.array(right, bool), np.full(n, inclusion))
 
 
 @pytest.mark.parametrize("n", [5, 30, 100])
 def test_equal_clips_that_are_all_right_give_the_bound_of_wilson(n: int) -> None:
     value, low, high = accuracy(np.full(1000, 0.8), a_sample([1] * n))
-    z2 = Z**2 * n / (n - 1)
     assert (value, high) == (1, pytest.approx(1))
-    assert low == pytest.approx(1 / (1 + z2 / n), abs=1e-6)
+    assert low == pytest.approx(1 / (1 + Z**2 / n), abs=1e-6)
 
 
 def test_equal_clips_give_the_interval_of_wilson() -> None:
+    n, share = 60, 0.7
     right = [1, 1, 0, 1, 1, 0, 1, 1, 1, 0] * 6
-    n, share = len(right), 0.7
     value, low, high = accuracy(np.full(1000, 0.8), a_sample(right))
-    r = np.array(right) - share
-    drawn = sampling.DISPERSION_CLIPS
-    phi = (np.diff(r) ** 2).sum() / (2 * (n - 1) * share * (1 - share))
-    phi = (phi * n + drawn) / (n + drawn)
-    z2 = Z**2 * phi * n / (n - 1)
+    z2 = Z**2
     centre, half = share + z2 / (2 * n), np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     wanted = ((centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n))
     assert value == pytest.approx(share, abs=1e-6)
@@ -43,13 +39,63 @@ def test_equal_clips_give_the_interval_of_wilson() -> None:
 
 def test_right_and_wrong_may_be_exchanged() -> None:
     rng = np.random.default_rng(0)
-    p, right = rng.random(40), rng.random(40) < 0.6
-    sample = Sample(p, right, rng.uniform(0.01, 0.2, 40), np.arange(40))
-    every = rng.random(500)
-    value, low, high = accuracy(every, sample)
-    mirrored = accuracy(1 - every, sample._replace(probability=1 - p, right=~right))
+    p, right = rng.random(500), rng.random(40) < 0.6
+    sample = Sample(rng.permutation(500)[:40], right, rng.uniform(0.01, 0.2, 40))
+    label = rng.integers(6, size=500)
+    value, low, high = accuracy(p, sample, label)
+    mirrored = accuracy(1 - p, sample._replace(right=~right), label)
     assert mirrored == pytest.approx((1 - value, 1 - high, 1 - low), abs=1e-6)
     assert low < value < high
+
+
+def test_the_variance_that_labels_leave_is_that_of_plain_loops() -> None:
+    rng = np.random.default_rng(4)
+    place, truth = a_place(300, seed=4, classes=7, spread=1.5)
+    picks = pick(place, 60, seed=4)
+    m = expit(0.7 * evidence(place.probability) - 0.3) ** rng.uniform(0.5, 1.5)
+    right = place.answer[picks.rows] == truth[picks.rows]
+    d, label, pi = m * (1 - m), place.answer, picks.probability
+    upper, lower = 1.0, 1.0
+    for c in range(7):
+        heard = [k for k, row in enumerate(picks.rows) if label[row] == c]
+        for k in heard:
+            for j in heard:
+                i, o = picks.rows[k], picks.rows[j]
+                if j < k:
+                    upper += (right[k] - m[i]) * (right[j] - m[o]) / (len(heard) - 1)
+                    lower += d[i] * d[o] / (len(heard) - 1)
+    tau = max(upper / lower, 0)
+    assert tau > 0.3
+    whole = sum((1 - pi[k]) * d[i] / pi[k] ** 2 for k, i in enumerate(picks.rows))
+    left = sum(
+        (1 - pi[k]) * max(d[i] - tau * d[i] ** 2, 0) / pi[k] ** 2 for k, i in enumerate(picks.rows)
+    )
+    for c in range(7):
+        drawn = sum(d[i] / pi[k] for k, i in enumerate(picks.rows) if label[i] == c)
+        left += tau * (drawn - d[label == c].sum()) ** 2
+    phi = _variance_left(m, Sample(picks.rows, right, pi), label)
+    assert phi == pytest.approx(left / whole)
+    # The names of the labels say nothing.
+    others = rng.permutation(50)[label] - 1
+    assert _variance_left(m, Sample(picks.rows, right, pi), others) == pytest.approx(phi)
+
+
+@pytest.mark.parametrize(("classes", "spread"), [(6, 2.0), (30, 2.0), (30, 0.0)])
+def test_the_variance_that_labels_leave_is_that_of_many_picks(classes: int, spread: float) -> None:
+    place, truth = a_place(2000, seed=2, classes=classes, spread=spread)
+    m = expit(0.6 * evidence(place.probability) - 0.2)
+    # Residuals whose mean is zero, so that T scatters around it.
+    m += np.mean(place.answer == truth) - m.mean()
+    errors, said, phis = [], [], []
+    for seed in range(400):
+        rows, pi = pick(place, 100, seed)
+        right = place.answer[rows] == truth[rows]
+        phi = _variance_left(m, Sample(rows, right, pi), place.answer)
+        errors.append(((right - m[rows]) / pi).sum())
+        phis.append(phi)
+        said.append(phi * ((1 - pi) * m[rows] * (1 - m[rows]) / pi**2).sum())
+    assert np.var(errors) / np.mean(said) == pytest.approx(1, abs=0.25)
+    assert (np.mean(phis) < 0.85) == (spread > 0)
 
 
 def test_listening_to_everything_leaves_no_doubt() -> None:
@@ -68,44 +114,14 @@ def test_no_label_says_nothing() -> None:
     assert (none.difference.confidence, none.difference.more) == (0.5, None)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "beta", "delta"), [(0.3, 0.1, 0.0), (0.4, 0, 0.2), (0.1, 0.3, 0.4)]
-)
-def test_the_variance_of_a_difference_is_that_of_the_likeliest_shares(
-    alpha: float, beta: float, delta: float
-) -> None:
-    def cost(q: float) -> float:
-        shares = np.array([q + delta, q, 1 - 2 * q - delta])
-        seen = np.array([alpha, beta, 1 - alpha - beta])
-        return float(-(seen * np.log(shares))[seen > 0].sum())
-
-    top = (1 - delta) / 2 - 1e-9
-    q = minimize_scalar(cost, bounds=(max(0, -delta) + 1e-12, top), method="bounded").x
-    assert sampling._tango(alpha, beta, delta) == pytest.approx(2 * q + delta - delta**2, abs=1e-4)
-
-
-def test_more_clips_settle_what_few_cannot() -> None:
-    few = difference(0.5, np.array([1.0, 1, 1, -1, 0]), np.full(5, 0.01), 10)
-    assert few.interval.low < 0 < few.interval.high
-    assert 0.5 < few.confidence < 0.975
-    assert few.more is not None
-    times = 1 + few.more // 10
-    gains = np.tile([1.0, 1, 1, -1, 0], times + 1)
-    settled = difference(0.5, gains, np.full(len(gains), 0.01), 10 * (times + 1))
-    assert settled.interval.low > 0
-    assert settled.more == 0
-    other = difference(0.5, -gains, np.full(len(gains), 0.01), 10 * (times + 1))
-    assert other.interval == pytest.approx([-settled.interval[i] for i in (0, 2, 1)])
-    assert other.confidence == pytest.approx(1 - settled.confidence)
-
-
+@pytest.mark.parametrize("spread", [0.0, 1.5])
 @pytest.mark.parametrize("n", [30, 100])
-def test_intervals_of_campaigns_hold_the_truth_and_are_narrow(n: int) -> None:
-    place, truth = a_place(2000, seed=1)
+def test_intervals_of_campaigns_hold_the_truth_and_are_narrow(n: int, spread: float) -> None:
+    place, truth = a_place(2000, seed=1, classes=12, spread=spread)
     wanted = [np.mean(answer == truth) for answer in (place.answer, place.zero_shot)]
     wanted.append(wanted[0] - wanted[1])
     rows, widths = [], []
-    for seed in range(150):
+    for seed in range(400):
         picks = pick(place, n, seed)
         judged = Campaign(place, picks.rows, truth[picks.rows], picks.probability)
         intervals = (judged.adapted, judged.zero_shot, judged.difference.interval)

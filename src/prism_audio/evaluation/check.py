@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from prism_audio.encoders.prompts import clean_label
 from prism_audio.errors import InputError
-from prism_audio.evaluation import sampling
 from prism_audio.evaluation.clip_scores import Interval
+from prism_audio.evaluation.difference import Difference, difference
+from prism_audio.evaluation.odds import evidence, find_threshold, fit_shift, fit_slope
 from prism_audio.evaluation.population import OTHER, Population, survey
-from prism_audio.evaluation.sampling import Difference, Sample
+from prism_audio.evaluation.sampling import Sample, accuracy
 from prism_audio.geometry.sphere import Labels
 from prism_audio.io.text import counted
 from prism_audio.io.types import Float64
@@ -83,26 +84,27 @@ class Campaign:
     @cached_property
     def adapted(self) -> Interval:
         """The accuracy of the adapter at this place."""
-        return sampling.accuracy(self.population.probability, self._sample())
+        population = self.population
+        sample = Sample(self.rows, self._right, self.inclusion)
+        return accuracy(population.probability, sample, population.answer, self._slope)
 
     @cached_property
     def zero_shot(self) -> Interval:
         """The accuracy of zero-shot at this place."""
-        p = self.population.zero_shot_probability
-        right = self.population.zero_shot[self.rows] == self.truth
-        return sampling.accuracy(p, Sample(p[self.rows], right, self.inclusion, self._rank))
+        population = self.population
+        right = population.zero_shot[self.rows] == self.truth
+        sample = Sample(self.rows, right, self.inclusion)
+        return accuracy(population.zero_shot_probability, sample, population.answer)
 
     @cached_property
     def difference(self) -> Difference:
         """How much better the adapter is than zero-shot."""
         everywhere = self.population.answer != self.population.zero_shot
         differs = everywhere[self.rows]
-        now, then = (
-            (answer[self.rows] == self.truth)[differs].astype(float)
-            for answer in (self.population.answer, self.population.zero_shot)
-        )
+        first = self.population.zero_shot[self.rows] == self.truth
+        gains = (self._right.astype(float) - first)[differs]
         part = float(everywhere.mean())
-        return sampling.difference(part, now - then, self.inclusion[differs], len(self.rows))
+        return difference(part, gains, self.inclusion[differs], len(self.rows))
 
     @property
     def verdict(self) -> str:
@@ -125,53 +127,42 @@ class Campaign:
 
     def threshold(self, wanted: float) -> tuple[float, float] | None:
         """One least score for all classes that gives the ``wanted`` precision, and who reaches it."""
-        population = self.population
-        x = sampling.evidence(population.probability)
-        return sampling.thresholds(wanted, x, population.score, self._shift, self._slope)
+        score = self.population.score
+        return find_threshold(wanted, self._evidence, score, self._shift, self._slope)
 
     @cached_property
-    def _rank(self) -> NDArray[np.intp]:
-        """Puts clips side by side that are alike, as the pick did."""
-        population = self.population
-        order = np.lexsort((population.score[self.rows], population.answer[self.rows]))
-        return np.argsort(order)
+    def _right(self) -> NDArray[np.bool_]:
+        return np.asarray(self.population.answer[self.rows] == self.truth)
+
+    @cached_property
+    def _evidence(self) -> Float64:
+        return evidence(self.population.probability)
 
     @cached_property
     def _slope(self) -> float:
-        sample = self._sample()
-        return sampling.fit_slope(sampling.evidence(sample.probability), sample.right.astype(float))
+        return fit_slope(self._evidence[self.rows], self._right.astype(float))
 
     @cached_property
     def _shift(self) -> float:
-        return self._shift_of(self._sample(), 0.0)
-
-    def _shift_of(self, sample: Sample, centre: float) -> float:
-        x = sampling.evidence(sample.probability)
-        return sampling.fit_shift(x, sample.right.astype(float), self._slope, centre)
-
-    def _sample(self, among: NDArray[np.bool_] | None = None) -> Sample:
-        """The listened clips, or those of them that are ``among`` (N,) all clips."""
-        kept = np.ones(len(self.rows), bool) if among is None else among[self.rows]
-        rows = self.rows[kept]
-        right = self.population.answer[rows] == self.truth[kept]
-        return Sample(
-            self.population.probability[rows], right, self.inclusion[kept], self._rank[kept]
-        )
+        return fit_shift(self._evidence[self.rows], self._right.astype(float), self._slope)
 
     def _precision(self, label: int, wanted: float | None) -> LabelPrecision:
         population = self.population
         answered = population.answer == label
         reported = answered & population.convinced
-        sample = self._sample(reported)
-        value = sampling.accuracy(population.probability[reported], sample, self._slope)
+        heard = reported[self.rows]
+        # Rows among the reported clips alone.
+        rows = (np.cumsum(reported) - 1)[self.rows[heard]]
+        sample = Sample(rows, self._right[heard], self.inclusion[heard])
+        value = accuracy(population.probability[reported], sample, slope=self._slope)
         limit = None
         if wanted is not None:
-            c = self._shift_of(self._sample(answered), self._shift)
-            x = sampling.evidence(population.probability[answered])
-            limit = sampling.thresholds(wanted, x, population.score[answered], c, self._slope)
+            x, own = self._evidence, answered[self.rows]
+            right = self._right[own].astype(float)
+            c = fit_shift(x[self.rows[own]], right, self._slope, self._shift)
+            limit = find_threshold(wanted, x[answered], population.score[answered], c, self._slope)
         threshold, reached = limit or (None, None)
-        listened = len(sample.right)
-        return LabelPrecision(label, int(reported.sum()), listened, value, threshold, reached)
+        return LabelPrecision(label, int(reported.sum()), len(rows), value, threshold, reached)
 
 
 def judge(store: Store, adapter: Adapter, labels: Path) -> tuple[Campaign, bool]:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from prism_audio.evaluation.event_scores import Counts
 from prism_audio.io.types import Float64
 
 DRAWS, LEVEL = 2000, 0.95
+# A normal variable lies between -Z and Z so often.
+Z = float(ndtri((1 + LEVEL) / 2))
 
 
 class Interval(NamedTuple):

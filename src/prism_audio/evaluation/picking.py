@@ -10,11 +10,13 @@ standard deviation of "right or wrong" is sqrt(p (1 - p)), and the best probabil
 are in proportion to it (Neyman 1934); d_i adds that of the difference between the two answers, and
 1/20 keeps every clip possible, also where a probability is too sure.
 
-Clips are ranked by predicted label, then by bin of the score, then at random. Steps of the golden
-ratio spread U evenly over every stretch of that ranking, so each label and each bin gets its share:
-a stratified sample that needs no cell with a clip of its own. The order by q does not depend on n
-(order sampling, Rosén 1997). So the first clips of a pick are a sample like the whole: one may stop
-early, and a pick of more clips goes on where a smaller one ended.
+Clips are ranked by predicted label, and at random within a label. Steps of the golden ratio spread U
+evenly over every stretch of that ranking, so each label gets its share: a stratified sample that needs
+no label with a clip of its own. Scores decide through u alone. A pick spread over them as well would
+vary less still, but not in a way that intervals can know (:mod:`prism_audio.evaluation.sampling`).
+
+The order by q does not depend on n (order sampling, Rosén 1997). So the first clips of a pick are a
+sample like the whole: one may stop early, and a pick of more clips goes on where a smaller one ended.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ from prism_audio.evaluation.population import Population
 from prism_audio.io.types import Float64
 
 FLOOR, DISAGREEMENT = 1 / 20, 1 / 4
-BINS = 4
 GOLDEN = (np.sqrt(5) - 1) / 2
 
 
@@ -66,9 +67,7 @@ def inclusion(u: Float64, n: int) -> Float64:
 def _queue(population: Population, u: Float64, rng: np.random.Generator) -> Float64:
     """The order q (N,) in which clips are taken."""
     N = len(u)
-    place = np.empty(N, dtype=np.intp)
-    place[np.argsort(population.score, kind="stable")] = np.arange(N)
-    order = np.lexsort((rng.random(N), BINS * place // N, population.answer))
+    order = np.lexsort((rng.random(N), population.answer))
     rank = np.empty(N)
     rank[order] = np.arange(N)
     return np.asarray(-np.log1p(-((rng.random() + GOLDEN * rank) % 1)) / u)
