@@ -38,3 +38,11 @@ def test_more_clips_settle_what_few_cannot() -> None:
     other = difference(0.5, -gains, np.full(len(gains), 0.01), 10 * (times + 1))
     assert other.interval == pytest.approx([-settled.interval[i] for i in (0, 2, 1)])
     assert other.confidence == pytest.approx(1 - settled.confidence)
+
+
+def test_the_interval_holds_what_was_seen_where_all_differences_are_one_way() -> None:
+    for gain in (1.0, -1.0):
+        (value, low, high), _, _ = difference(0.5, np.full(3, gain), np.full(3, 0.1), 10)
+        assert value == 0.5 * gain
+        assert low <= value <= high
+        assert high - low > 0.1

@@ -72,8 +72,10 @@ def difference(part: float, gains: Float64, inclusion: Float64, n: int) -> Diffe
     more = None
     if score != 0:
         more = max(0, int(np.ceil(n * (Z / score) ** 2)) - n)
-    value = Interval(part * (alpha - beta), part * low, part * high)
-    return Difference(value, float(ndtr(score)), more)
+    value = alpha - beta
+    # The search stops short of -1 and 1, where the difference itself may lie.
+    ends = (value, min(low, value), max(high, value))
+    return Difference(Interval(*(part * end for end in ends)), float(ndtr(score)), more)
 
 
 def _tango(alpha: float, beta: float, delta: float) -> float:
