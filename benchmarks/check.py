@@ -10,8 +10,8 @@ clips with Wilson's interval. Coverage and widths are in percent; "narrower" is 
 narrower than Wilson's.
 
 The first table is of seven conditions with all 50 labels and 2000 clips. The second sums up all
-conditions, each with all labels, with ten drawn at random, and with all labels in uneven shares; a fifth
-of the campaigns each.
+conditions, each with all labels, with ten drawn at random, and with all labels in uneven shares, from
+a fifth of the campaigns each.
 """
 
 from __future__ import annotations
