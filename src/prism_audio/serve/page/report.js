@@ -67,13 +67,13 @@ function verdict({ site, clips, changed, taken, version }) {
     }
   });
   const title = taken ? words.title : "Not used: the site keeps its stronger correction";
-  const text = taken ? words.text(site.weight) : `This calibration: ${words.title.toLowerCase()}. ${words.next}`;
+  const text = taken ? words.text : `This calibration: ${words.title.toLowerCase()}. ${words.next}`;
   return el(
     "div",
     { class: `verdict ${taken ? site.verdict : "kept"}` },
     el("h3", { id: "verdict", text: title }),
     el("p", { class: "prose", text }),
-    el("ul", { class: "reasons" }, ...reasons(site).map((reason) => el("li", { text: reason }))),
+    el("ul", { class: "reasons" }, ...(site.reasons ?? []).map((reason) => el("li", { text: reason }))),
     el("p", {
       class: "note muted",
       text: `Site “${site.name}”, ${plural(clips, "recording")}, ${plural(changed, "label")} changed.`,
@@ -82,9 +82,6 @@ function verdict({ site, clips, changed, taken, version }) {
     trouble,
   );
 }
-
-/** Why; the share that is used is said in the text above already. */
-const reasons = (site) => (site.reasons ?? []).filter((reason) => !/^\d+ % of the correction$/.test(reason));
 
 function counts(classes) {
   const most = Math.max(1, ...classes.map(({ before, after }) => Math.max(before, after)));

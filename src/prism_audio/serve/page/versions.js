@@ -47,7 +47,7 @@ function row(site, { version, verdict, weight, clips, date, labels }, used, late
   const about = version
     ? `${plural(clips ?? 0, "recording")}, ${plural(labels.length, "label")}, ${new Date(date).toLocaleString()}`
     : "without any correction";
-  const share = verdict === "shrunk" && weight !== null ? ` ${Math.round(100 * weight)} %` : "";
+  const share = verdict === "shrunk" && weight ? ` ${Math.round(100 * weight)} %` : "";
   const offered = version === latest && version > used && version > 0;
   const button = el("button", {
     type: "button",

@@ -6,28 +6,25 @@ const VERDICTS = {
     short: "corrected",
     title: "The correction holds",
     next: "Use the site as it is.",
-    text: () => "The recordings carry a full correction for this place. Every clip is corrected from now on.",
+    text: "The recordings carry a full correction for this place. Every clip is corrected from now on.",
   },
   shrunk: {
     short: "partly corrected",
     title: "Part of the correction is used",
     next: MORE,
-    text: (weight) =>
-      (weight === null || weight === undefined
-        ? "The recordings carry only part of a correction. "
-        : `The recordings carry ${Math.round(100 * weight)} % of a correction, and so much of it is used. `) + MORE,
+    text: `The recordings carry a part of a correction, and that part is used. ${MORE}`,
   },
   "zero-shot": {
     short: "zero-shot",
     title: "No correction is used",
     next: MORE,
-    text: () => `The recordings cannot carry a correction, so labels stay as zero-shot gives them. ${MORE}`,
+    text: `The recordings cannot carry a correction, so labels stay as zero-shot gives them. ${MORE}`,
   },
   none: {
     short: "not calibrated",
     title: "Not calibrated",
     next: "",
-    text: () => "This site has no correction yet.",
+    text: "This site has no correction yet.",
   },
 };
 
