@@ -1,6 +1,6 @@
 """How often the intervals of ``prism check`` hold the true accuracy, and how narrow they are.
 
-    python benchmarks/check.py CLAP CONDITIONS ESC50 [--campaigns 2000]
+    python benchmarks/check.py CLAP CONDITIONS ESC50 [--campaigns 2000] [--series 0]
 
 CLAP holds the array files esc50_*.npz, CONDITIONS is the folder ``conditions`` of a cache that
 ``prism bench experiments/esc50.toml`` has filled, ESC50 the folder of the dataset. A place is calibrated
@@ -38,6 +38,8 @@ CONDITIONS = (
     "concepts:metro_0dB", "concepts:street_traffic_-6dB", "laion:clean",
 )  # fmt: skip
 SIZES = (30, 100)
+# Seeds of one series.
+SERIES = 10_000
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -46,14 +48,16 @@ def main() -> None:
     for name in ("clap", "conditions", "esc50"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--campaigns", type=int, default=2000)
+    parser.add_argument("--series", type=int, default=0, help="another number is other draws")
     given = parser.parse_args()
+    seeds = range(given.series * SERIES, given.series * SERIES + given.campaigns)
     sounds = load_sounds(given.clap, given.conditions, given.esc50)
     print("| condition | clips | of | true | held | width | Wilson held | width | narrower |")
     print("|---|---|---|---|---|---|---|---|---|")
     for condition in CONDITIONS:
         place = calibrate(*load_condition(sounds, condition))
         for n in SIZES:
-            for name, row in simulate(*place, n, given.campaigns).items():
+            for name, row in simulate(*place, n, seeds).items():
                 cells = " | ".join("" if v != v else f"{100 * v:.1f}" for v in row)
                 print(f"| {condition} | {n} | {name} | {cells} |", flush=True)
     held: dict[tuple[str, int, str], list[float]] = {}
@@ -62,7 +66,7 @@ def main() -> None:
             E, T, y = load_condition(sounds, condition)
             place = calibrate(*draw(E, T, y, np.random.default_rng(i)))
             for n in SIZES:
-                for name, row in simulate(*place, n, given.campaigns // 5).items():
+                for name, row in simulate(*place, n, seeds[: given.campaigns // 5]).items():
                     held.setdefault((kind, n, name), []).append(100 * row[1])
     print(
         "\n| labels | clips | of | places | held, mean | 5th lowest % | 5th highest % | 93 to 97 |"
@@ -108,14 +112,14 @@ DRAWS = {"50": everything, "10": ten_labels, "50, uneven": uneven_shares}
 
 
 def simulate(
-    population: Population, y: np.ndarray, n: int, campaigns: int
+    population: Population, y: np.ndarray, n: int, seeds: range
 ) -> dict[str, tuple[float, ...]]:
     """True value, coverage, width; the same of simple random samples; how often ours is narrower."""
     right, first = population.answer == y, population.zero_shot == y
     truth = {"adapted": right.mean(), "zero-shot": first.mean()}
     truth["difference"] = (right.astype(float) - first).mean()
     records: dict[str, list[list[float]]] = {name: [] for name in truth}
-    for seed in range(campaigns):
+    for seed in seeds:
         picks = pick(population, n, seed)
         judged = Campaign(population, picks.rows, y[picks.rows], picks.probability)
         plain = np.random.default_rng([seed, n]).choice(len(y), n, replace=False)
