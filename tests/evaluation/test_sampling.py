@@ -37,6 +37,13 @@ def test_equal_clips_give_the_interval_of_wilson() -> None:
     assert (low, high) == pytest.approx(wanted, abs=1e-6)
 
 
+def test_a_steep_slope_that_the_clips_contradict_gives_an_interval() -> None:
+    p = np.array([0.001, 0.5] * 50)
+    sample = Sample(np.array([0, 1]), np.array([True, False]), np.array([0.05, 0.5]))
+    value, low, high = accuracy(p, sample, slope=8)
+    assert 0 <= low <= value <= high <= 1
+
+
 def test_right_and_wrong_may_be_exchanged() -> None:
     rng = np.random.default_rng(0)
     p, right = rng.random(500), rng.random(40) < 0.6

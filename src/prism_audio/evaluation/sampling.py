@@ -32,11 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from prism_audio.evaluation.clip_scores import Interval, Z
-from prism_audio.evaluation.odds import FARTHEST, evidence, fit_slope, root_of_falling
+from prism_audio.evaluation.odds import evidence, fit_slope, root_of_falling
 from prism_audio.geometry.sphere import Labels
 from prism_audio.io.types import Float64
 
@@ -87,7 +86,7 @@ def accuracy(
 
     phi, value = 1.0, float(a.mean())
     if 0 < value < 1:
-        c = brentq(excess, -FARTHEST, FARTHEST)
+        c = root_of_falling(excess)
         value = mean(c)
         if label is not None:
             phi = _variance_left(expit(c + b * x), sample, label)
