@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ def calibrate(E: np.ndarray, T: np.ndarray, y: np.ndarray) -> tuple[Population, 
     return survey([E], adapter), y
 
 
-def everything(E: np.ndarray, T: np.ndarray, y: np.ndarray, _rng: Any) -> Arrays:
+def everything(E: np.ndarray, T: np.ndarray, y: np.ndarray, _rng: np.random.Generator) -> Arrays:
     """All clips and labels."""
     return E, T, y
 
@@ -100,7 +99,7 @@ def ten_labels(E: np.ndarray, T: np.ndarray, y: np.ndarray, rng: np.random.Gener
 
 
 def uneven_shares(E: np.ndarray, T: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Arrays:
-    """All labels, half of the clips, with shares by Dirichlet's distribution."""
+    """All labels in shares of half of the clips by Dirichlet's distribution, as far as clips go."""
     wanted = np.round(rng.dirichlet(np.full(len(T), 0.7)) * len(y) / 2).astype(int)
     rows = np.concatenate(
         [rng.permutation(np.flatnonzero(y == c))[: wanted[c]] for c in range(len(T))]
